@@ -1,0 +1,51 @@
+# Every target sets up what it needs in .venv, from a bare Python.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+EXTRAS := embedded
+
+.DEFAULT_GOAL := help
+
+.PHONY: help tui chat test check lint lock clean
+
+help: ## Show the targets
+	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
+
+$(VENV)/.python: Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "tau needs Python 3.11, 3.12 or 3.13; $(PYTHON) is %d.%d. Name another: make PYTHON=python3.12" % sys.version_info[:2])'
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments; install its venv package (Debian: python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[all,dev]' ./tests/fixtures/tau-store-jot
+	@touch $@ $(VENV)/.run
+
+tui: $(VENV)/.run ## Install everything and open tau
+	@$(BIN)/tau tui
+
+chat: $(VENV)/.run ## Ask one question: make chat PROMPT="…"
+	@$(BIN)/tau model install --yes
+	@$(BIN)/tau run "$(PROMPT)"
+
+test: $(VENV)/.dev ## Install everything and run the tests
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev ## Style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test ## What pre-commit and CI run
+
+lock: $(VENV)/.dev ## Pin what is installed now into constraints.txt
+	$(PIP) freeze --exclude-editable --exclude tau-store-jot > constraints.txt
+
+clean: ## Remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

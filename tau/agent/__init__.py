@@ -1,0 +1,1 @@
+"""The only place that builds a strands agent: the stream, the recorder, repair."""

@@ -1,0 +1,1 @@
+"""tau.toml read into frozen, typed settings; every error names file, line and key."""

@@ -1,0 +1,139 @@
+"""The settings tau runs on: frozen, typed, one struct a table of ``tau.toml``, defaults in place.
+
+`tau.config.load` builds them; nothing else reads a configuration file. Field names are the keys.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[agent]``: the turn and its window."""
+
+    context: Literal["sliding", "summarize"] = "sliding"
+    window_size: int = 60
+    max_turns: int = 50
+    max_total_tokens: int | None = None
+    instructions: str = ""
+
+
+class SessionsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[sessions]``: where conversations are kept and which are listed."""
+
+    backend: str = "memory"
+    scope: Literal["directory", "all"] = "directory"
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[models.ROLE]``: one model a role. `params` goes to the provider as it stands.
+
+    `script`, `side_script` and `record` belong to ``scripted``; `weights` (a name or a path) to ``embedded``.
+    """
+
+    provider: str = "auto"
+    model_id: str | None = None
+    context_window: int | None = None
+    max_tokens: int | None = None
+    params: dict[str, Any] = {}
+    api_key_env: str | None = None
+    base_url: str | None = None
+    region: str | None = None
+    script: str | None = None
+    side_script: str | None = None
+    record: str | None = None
+    weights: str | None = None
+
+
+class ContextSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[context]``: sizes, in characters, above which tool results are spilled or pruned."""
+
+    spill_result_chars: int = 32_000
+    prune_result_chars: int = 8_192
+
+
+class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[compaction]``: how a long conversation is carried into a new session."""
+
+    keep_turns: int = 0
+    anchors_tokens: int = 1_000
+    auto: bool = True
+
+
+class TuiSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[tui]``: the full-screen app."""
+
+    theme: str = "auto"
+    mouse: bool = True
+
+
+class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[plugins]``: entry points that are not to be loaded, as ``GROUP:NAME`` or ``NAME``."""
+
+    disabled: list[str] = []
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where tau keeps things; resolved from the environment and the platform, never created on import.
+
+    `data` holds sessions and logs, `state` what can be rebuilt or is per machine (index, spills, trust,
+    weights), `config` the person's own files.
+    """
+
+    data: Path
+    state: Path
+    config: Path
+
+    @property
+    def sessions(self) -> Path:
+        """The folder of the file store."""
+        return self.data / "sessions"
+
+    @property
+    def logs(self) -> Path:
+        """The folder of ``tau.log``."""
+        return self.data / "logs"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings of one run.
+
+    Attributes beside the tables:
+        component: ``[component.NAME]`` tables, handed to the component of that name as they stand.
+        profile: The active profile, or the empty string.
+        places: Where tau keeps things.
+        directory: The real path tau works in.
+        trusted: Whether the person trusts `directory`; decides what its files may set and feed into a prompt.
+        files: The files these settings came from, strongest first.
+    """
+
+    agent: AgentSettings = AgentSettings()
+    sessions: SessionsSettings = SessionsSettings()
+    models: dict[str, ModelSettings] = {}
+    context: ContextSettings = ContextSettings()
+    compaction: CompactionSettings = CompactionSettings()
+    tui: TuiSettings = TuiSettings()
+    plugins: PluginsSettings = PluginsSettings()
+    component: dict[str, dict[str, Any]] = {}
+    profile: str = ""
+    places: Places
+    directory: Path
+    trusted: bool = False
+    files: tuple[Path, ...] = ()
+
+    def model(self, role: str) -> ModelSettings:
+        """The settings of a role; those of an absent ``default`` are ``provider = "auto"``.
+
+        Raises:
+            KeyError: No such role.
+        """
+        if role == "default" and role not in self.models:
+            return ModelSettings()
+        return self.models[role]
+
+    def roles(self) -> list[str]:
+        """The configured roles, ``default`` first."""
+        return ["default", *(name for name in self.models if name != "default")]

@@ -1,0 +1,1 @@
+"""One conversation: run a turn, cancel it, switch sessions, slash commands."""

@@ -1,0 +1,217 @@
+"""What a channel shows of a conversation: frozen snapshots, handed up whenever they change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tau.events import AgentEvent, Usage
+from tau.sessions.records import SessionSummary, StoredMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """The model in use.
+
+    Attributes:
+        role: The role of the configuration.
+        provider: The provider taken (never ``auto``).
+        model_id: The provider's name for the model.
+        why: One sentence saying why it was taken, for ``auto``; else empty.
+        context_window: Tokens it can hold, or None when unknown.
+        advice: What the person should know about it once (the embedded model's limits), or empty.
+    """
+
+    role: str
+    provider: str
+    model_id: str
+    why: str = ""
+    context_window: int | None = None
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationState:
+    """A conversation as a status row needs it.
+
+    Attributes:
+        session_id: The current session.
+        name: Its name (a generated word unless the person gave one).
+        title: Its title; empty before the first message.
+        directory: The real path that tools, prompt and status row agree on.
+        profile: The active profile, or empty.
+        role: The model role in force.
+        model: The model, or None while it is not ready; `model_problem` then says why, or is empty while
+            it is still being prepared.
+        model_problem: One line: what is missing.
+        held_by: Who writes this session when it is open here for reading only; else empty.
+        persistent: Whether the store keeps sessions beyond this process.
+        message_count: Messages recorded.
+        in_memory: Messages the model would see.
+        context: ``sliding`` or ``summarize``.
+        window_size: Of `[agent] window_size`.
+        usage: Running totals of the session.
+        context_tokens: Tokens of the last request and reply, or None when unknown.
+        busy: Whether a turn runs.
+        unsaved: Why the last turn is not on disk, or empty.
+    """
+
+    session_id: str
+    name: str = ""
+    title: str = ""
+    directory: str = ""
+    profile: str = ""
+    role: str = "default"
+    model: ModelInfo | None = None
+    model_problem: str = ""
+    held_by: str = ""
+    persistent: bool = True
+    message_count: int = 0
+    in_memory: int = 0
+    context: str = "sliding"
+    window_size: int = 60
+    usage: Usage = field(default_factory=Usage)
+    turns: int = 0
+    context_tokens: int | None = None
+    busy: bool = False
+    unsaved: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPage:
+    """A run of whole turns of the stored history, oldest first.
+
+    Attributes:
+        messages: The messages of these turns, in order.
+        first_index: Index of the first message returned.
+        earlier_turns: Turns before these, or None when not counted (a long session is not read to count).
+        more: Whether anything lies before `first_index`.
+    """
+
+    messages: Sequence[StoredMessage]
+    first_index: int
+    more: bool
+    earlier_turns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What a channel needs to draw a session it has just opened or switched to.
+
+    Attributes:
+        state: The conversation as it now is.
+        history: Its newest turns.
+        events: Its stored agent events, the newest last (bounded).
+        notices: Sentences to show once: damage found, another directory, a missing role.
+    """
+
+    state: ConversationState
+    history: HistoryPage
+    events: Sequence[AgentEvent] = ()
+    notices: Sequence[str] = ()
+
+
+# Results of slash commands; a channel renders each kind its own way ---------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Plain lines."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The command did nothing; `line` says why and what to do."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """The commands, as (usage, one-line help)."""
+
+    commands: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionListing:
+    """``/sessions``: numbered from 1 in this order; `lines` is the line-mode form."""
+
+    sessions: Sequence[SessionSummary]
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A role of ``/model``."""
+
+    role: str
+    provider: str
+    model_id: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModelListing:
+    """``/model`` without a role."""
+
+    choices: Sequence[ModelChoice]
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """The conversation is now on another session (``/resume``, ``/new``)."""
+
+    opening: Opening
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """``/clear``: the channel empties its view; the session is untouched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """The channel ends."""
+
+
+CommandResult = Said | Refused | Help | SessionListing | ModelListing | Switched | Cleared | Quit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRequest:
+    """What a channel asks for when it opens a conversation.
+
+    Attributes:
+        channel: ``tui``, ``terminal``, ``run`` or ``json``.
+        resume: None: a new session. Empty: the newest one. Else an id, or a name of this directory.
+        session_id: Open or create exactly this id.
+        name: The name to give the session.
+        role: The model role, over the stored one.
+        all_directories: Look for `resume` in every directory.
+        read_only_ok: Whether a session held elsewhere may be opened for reading (the TUI) or is an error.
+        bare: Load no files of the person or project into the prompt.
+    """
+
+    channel: str
+    resume: str | None = None
+    session_id: str | None = None
+    name: str | None = None
+    role: str | None = None
+    all_directories: bool = False
+    read_only_ok: bool = False
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A slash command: its name without the slash, usage, one-line help, and other names."""
+
+    name: str
+    usage: str
+    help: str
+    aliases: Sequence[str] = field(default_factory=tuple)

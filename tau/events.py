@@ -1,0 +1,257 @@
+"""What happens in a conversation, as one closed union of frozen records.
+
+Turn events are live: `Conversation.send` yields them and every channel renders the same ones; they are
+not stored. Agent events are stored: one JSON object a line in a session's ``events.jsonl``.
+Every turn yields exactly one `TurnEnd`, and it is the last event of the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+StopReason: TypeAlias = Literal[
+    "end_turn",
+    "limit_turns",
+    "limit_total_tokens",
+    "max_tokens",
+    "cancelled",
+    "interrupt",
+    "error",
+    "busy",
+]
+"""Why a turn ended."""
+
+Level: TypeAlias = Literal["info", "warning", "error"]
+ToolStatus: TypeAlias = Literal["success", "error", "cancelled"]
+Approval: TypeAlias = Literal["", "not_needed", "approved", "denied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more model calls, as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+# Turn events ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The person's message was accepted; it is the next message of the history."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the reply. Neighbouring deltas may be merged on the way to a channel."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the model's reasoning. Neighbouring deltas may be merged."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEnd:
+    """One assistant message is complete; `text` is the whole of its text, for a final full render."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseStarted:
+    """A tool call begins to run."""
+
+    tool_use_id: str
+    name: str
+    arguments: Mapping[str, Any]
+    tier: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutputDelta:
+    """Output of a running tool, as it comes."""
+
+    tool_use_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseEnded:
+    """A tool call is over. `duration` is in seconds."""
+
+    tool_use_id: str
+    name: str
+    status: ToolStatus
+    result: str
+    duration: float
+    approval: Approval = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAsked:
+    """A tool call waits for a person; answered through `Conversation.answer`."""
+
+    approval_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRetrying:
+    """The provider is throttled or away; the call is made again after `delay` seconds."""
+
+    attempt: int
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """The provider's count for the model call that just ended."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One sentence for the person: what happened, to what, and what to do."""
+
+    text: str
+    level: Level = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """The turn is over. `notice` is the sentence a channel shows for this stop reason, or empty.
+
+    `duration` is in seconds; `usage` is the sum over the turn's model calls.
+    """
+
+    stop_reason: StopReason
+    notice: str = ""
+    usage: Usage = field(default_factory=Usage)
+    duration: float = 0.0
+
+
+TurnEvent: TypeAlias = (
+    TurnStarted
+    | TextDelta
+    | ReasoningDelta
+    | MessageEnd
+    | ToolUseStarted
+    | ToolOutputDelta
+    | ToolUseEnded
+    | ApprovalAsked
+    | ModelRetrying
+    | UsageReported
+    | Notice
+    | TurnEnd
+)
+
+# Agent events -----------------------------------------------------------------------------------
+
+
+def utc_now() -> str:
+    """The current time as stored in records: ISO 8601, UTC, microseconds."""
+    return datetime.now(UTC).isoformat()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecord:
+    """A finished call of any tier."""
+
+    tool: str
+    tier: int
+    arguments: Mapping[str, Any]
+    status: ToolStatus
+    result: str
+    approval: Approval
+    duration: float
+    tool_use_id: str
+    at: str = field(default_factory=utc_now)
+    kind: Literal["tool_call"] = "tool_call"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRecord:
+    """A question about a tier-2 call and its decision."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    decision: str
+    tool_use_id: str
+    reason: str = ""
+    at: str = field(default_factory=utc_now)
+    kind: Literal["approval"] = "approval"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimitRecord:
+    """A turn that ended at a limit of the configuration."""
+
+    stop_reason: StopReason
+    limit: int
+    at: str = field(default_factory=utc_now)
+    kind: Literal["turn_limit"] = "turn_limit"
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeRecord:
+    """A sentence the person was shown."""
+
+    text: str
+    level: Level = "info"
+    at: str = field(default_factory=utc_now)
+    kind: Literal["notice"] = "notice"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    """A failure, with the place it came from."""
+
+    where: Literal["model", "context", "interrupt", "tier_gate", "store"]
+    message: str
+    at: str = field(default_factory=utc_now)
+    kind: Literal["error"] = "error"
+
+
+AgentEvent: TypeAlias = ToolCallRecord | ApprovalRecord | TurnLimitRecord | NoticeRecord | ErrorRecord
+
+_KINDS: dict[str, type[AgentEvent]] = {
+    "tool_call": ToolCallRecord,
+    "approval": ApprovalRecord,
+    "turn_limit": TurnLimitRecord,
+    "notice": NoticeRecord,
+    "error": ErrorRecord,
+}
+
+
+def to_line(event: AgentEvent) -> dict[str, Any]:
+    """An agent event as the flat object that is stored; `kind` and `at` lead."""
+    fields = asdict(event)
+    return {"kind": fields.pop("kind"), "at": fields.pop("at"), **fields}
+
+
+def from_line(line: Mapping[str, Any]) -> AgentEvent | None:
+    """The stored object as an event, or None for a kind or shape this version does not know."""
+    kind = _KINDS.get(str(line.get("kind")))
+    if kind is None:
+        return None
+    names = kind.__dataclass_fields__
+    try:
+        return kind(**{key: value for key, value in line.items() if key in names})
+    except TypeError:
+        return None

@@ -1,0 +1,1 @@
+"""The line mode: `tau chat` and `tau run`."""

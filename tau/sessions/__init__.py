@@ -1,0 +1,1 @@
+"""The session store: its contract, the stores tau ships, the registry, the index and search."""

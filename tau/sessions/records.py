@@ -1,0 +1,209 @@
+"""The records a session store keeps, free of strands: ids, messages, state, summaries."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from tau.errors import InvalidSessionId
+
+FORMAT = 1
+"""Version of the record's format, written into every session. Older ones stay readable for ever."""
+
+AGENT_ID = "tau"
+"""The one agent of a session; the name of its folder in the file layout."""
+
+TITLE_LENGTH = 60
+"""Characters of the first user message that become the title."""
+
+Message: TypeAlias = dict[str, Any]
+"""A message in the Converse form: ``role``, ``content`` (a list of blocks), ``tracking_id``, ``metadata``.
+Binary content is carried as ``{"__bytes_encoded__": true, "data": BASE64}``, so that it is plain JSON."""
+
+MetaValue: TypeAlias = str | int | float | bool | None
+Meta: TypeAlias = dict[str, MetaValue]
+"""A session's metadata: one flat object. See docs/sessions.md for the keys tau writes."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+
+
+def check_id(session_id: str) -> str:
+    """The id itself when it is a plain name.
+
+    Raises:
+        InvalidSessionId: It is empty, longer than 128 characters, starts with anything but a letter or
+            digit, or holds anything but letters, digits, ``.``, ``_`` and ``-``.
+    """
+    if _ID.match(session_id) is None:
+        shown = ascii(session_id[:40])[1:-1] + ("…" if len(session_id) > 40 else "")
+        raise InvalidSessionId(
+            session_id,
+            f"Not a session id: '{shown}'",
+            "letters, digits, '.', '_' and '-', starting with a letter or digit",
+        )
+    return session_id
+
+
+def new_id(now: datetime | None = None) -> str:
+    """A fresh id, ``YYYYMMDD-HHMMSS-xxxx`` in UTC, for example ``20260929-153012-3f9a``."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message as it is recorded.
+
+    Attributes:
+        index: Its place in the history, from 0.
+        message: What the history holds: the redacted form where the message was redacted.
+        created_at: ISO 8601, UTC.
+        redacted: Whether the original was replaced.
+    """
+
+    index: int
+    message: Message
+    created_at: str
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """What strands keeps beside the messages; plain JSON.
+
+    Attributes:
+        state: The agent's own key-value state.
+        conversation_manager_state: The context window's state (`__name__`, `removed_message_count`, …).
+        internal_state: Interrupts and provider-side state.
+    """
+
+    state: dict[str, Any] = field(default_factory=dict)
+    conversation_manager_state: dict[str, Any] = field(default_factory=dict)
+    internal_state: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A part of a session that cannot be read and was left as it is.
+
+    Attributes:
+        part: What it is, as a path inside the session (``agents/tau/messages/000002.json``).
+        reason: Why, in a few words (``empty file``, ``not JSON``).
+        index: The message it held, or None when it is no message.
+        recovered: Whether its content could be had from elsewhere, so that nothing is missing.
+    """
+
+    part: str
+    reason: str
+    index: int | None = None
+    recovered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who writes a session. `since` is ISO 8601, UTC."""
+
+    pid: int
+    host: str
+    channel: str
+    since: str
+
+    def phrase(self) -> str:
+        """``tau tui, process 4711 on quail since 15:30 UTC``, as shown to the second window."""
+        return f"tau {self.channel}, process {self.pid} on {self.host} since {self.since[11:16]} UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session as listings show it.
+
+    Attributes:
+        session_id: Its id.
+        updated_at: ISO 8601, UTC: the value listings are ordered by, taken from the record.
+        created_at: ISO 8601, UTC.
+        message_count: Messages recorded.
+        meta: The metadata.
+    """
+
+    session_id: str
+    updated_at: str
+    created_at: str
+    message_count: int
+    meta: Mapping[str, MetaValue]
+
+    def text(self, key: str) -> str:
+        """A metadata value as text; empty when absent or not text."""
+        value = self.meta.get(key)
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListQuery:
+    """Which sessions a listing wants.
+
+    Attributes:
+        directory: Only sessions recorded in this real path; None for every directory.
+        limit: At most so many.
+        offset: Skip so many of the newest.
+        exclude: A session never listed (the current one).
+        include_unlisted: Also sessions without messages and unnamed one-shots (channel ``run`` or ``json``).
+    """
+
+    directory: str | None = None
+    limit: int = 10
+    offset: int = 0
+    exclude: str | None = None
+    include_unlisted: bool = False
+
+    def wants(self, summary: SessionSummary) -> bool:
+        """Whether a summary belongs to this listing, paging aside."""
+        if summary.session_id == self.exclude:
+            return False
+        if self.directory is not None and summary.text("directory") != self.directory:
+            return False
+        if self.include_unlisted:
+            return True
+        one_shot = summary.text("channel") in ("run", "json") and not summary.text("name")
+        return summary.message_count > 0 and not one_shot
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A message that holds the words searched for. `snippet` is plain text around the hit."""
+
+    session_id: str
+    index: int
+    role: str
+    snippet: str
+
+
+def message_text(message: Message) -> str:
+    """The words of a message that a search looks through: its text, tool input and tool result blocks."""
+    parts: list[str] = []
+    content = message.get("content")
+    for block in content if isinstance(content, list) else ():
+        if not isinstance(block, dict):
+            continue
+        if isinstance(block.get("text"), str):
+            parts.append(block["text"])
+        use = block.get("toolUse")
+        if isinstance(use, dict):
+            parts.append(str(use.get("name", "")))
+            given = use.get("input")
+            if isinstance(given, dict):
+                parts.extend(str(value) for value in given.values())
+        result = block.get("toolResult")
+        if isinstance(result, dict) and isinstance(result.get("content"), list):
+            parts.extend(
+                str(item["text"]) for item in result["content"] if isinstance(item, dict) and "text" in item
+            )
+    return "\n".join(part for part in parts if part)
+
+
+def title_of(text: str) -> str:
+    """The title a first user message gives: its words on one line, cut to `TITLE_LENGTH` characters."""
+    return " ".join(text.split())[:TITLE_LENGTH]

@@ -1,0 +1,1 @@
+"""What third parties test with: the store contract and the scripted model."""

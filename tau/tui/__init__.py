@@ -1,0 +1,1 @@
+"""The full-screen app: it renders events and decides nothing."""
