@@ -6,28 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tau.events import AgentEvent, Usage
+from tau.models.info import ModelInfo
 from tau.sessions.records import SessionSummary, StoredMessage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelInfo:
-    """The model in use.
-
-    Attributes:
-        role: The role of the configuration.
-        provider: The provider taken (never ``auto``).
-        model_id: The provider's name for the model.
-        why: One sentence saying why it was taken, for ``auto``; else empty.
-        context_window: Tokens it can hold, or None when unknown.
-        advice: What the person should know about it once (the embedded model's limits), or empty.
-    """
-
-    role: str
-    provider: str
-    model_id: str
-    why: str = ""
-    context_window: int | None = None
-    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

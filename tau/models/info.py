@@ -1,0 +1,26 @@
+"""What is known of a prepared model, free of strands, for status rows and listings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """The model a role stands for.
+
+    Attributes:
+        role: The role of the configuration.
+        provider: The provider taken (never ``auto``).
+        model_id: The provider's name for the model.
+        why: One sentence saying why it was taken, for ``auto``; else empty.
+        context_window: Tokens it can hold, or None when unknown.
+        advice: What the person should know about it once (the embedded model's limits), or empty.
+    """
+
+    role: str
+    provider: str
+    model_id: str
+    why: str = ""
+    context_window: int | None = None
+    advice: str = ""
