@@ -7,7 +7,7 @@ EXTRAS := embedded
 
 .DEFAULT_GOAL := help
 
-.PHONY: help tui chat test check lint lock clean
+.PHONY: help tui chat test check lint bench lock clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -43,6 +43,9 @@ lint: $(VENV)/.dev ## Style, types and layers
 	$(BIN)/lint-imports
 
 check: lint test ## What pre-commit and CI run
+
+bench: $(VENV)/.dev ## Print the benchmarks, each ratio with its bar
+	@for name in start turns stores listing; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 lock: $(VENV)/.dev ## Pin what is installed now into constraints.txt
 	$(PIP) freeze --exclude-editable --exclude tau-store-jot > constraints.txt

@@ -15,6 +15,7 @@
     ├── PluginError              an entry point that does not load
     ├── ModelError               a model that cannot be used
     │   ├── ModelNotReady        a key, package, server or file is missing
+    │   │   └── NoModel          nothing was named and nothing is ready
     │   └── ModelCallFailed      the provider refused or broke off
     └── UsageError               a command typed wrongly
 
@@ -133,6 +134,10 @@ class ModelError(TauError):
 
 class ModelNotReady(ModelError):
     """Something a model needs is missing. The message names the variable, package, server or file."""
+
+
+class NoModel(ModelNotReady):
+    """No model was named and none is ready; a channel may offer to install the embedded one."""
 
 
 class ModelCallFailed(ModelError):

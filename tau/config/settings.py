@@ -6,18 +6,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
+CountOrZero: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
+Window: TypeAlias = Annotated[int, msgspec.Meta(ge=2, le=1_000_000_000)]
+ResultChars: TypeAlias = Annotated[int, msgspec.Meta(gt=5_200, le=1_000_000_000)]
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[agent]``: the turn and its window."""
 
     context: Literal["sliding", "summarize"] = "sliding"
-    window_size: int = 60
-    max_turns: int = 50
-    max_total_tokens: int | None = None
+    window_size: Window = 60
+    max_turns: Count = 50
+    max_total_tokens: Count | None = None
     instructions: str = ""
 
 
@@ -36,8 +41,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     provider: str = "auto"
     model_id: str | None = None
-    context_window: int | None = None
-    max_tokens: int | None = None
+    context_window: Count | None = None
+    max_tokens: Count | None = None
     params: dict[str, Any] = {}
     api_key_env: str | None = None
     base_url: str | None = None
@@ -51,15 +56,15 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 class ContextSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[context]``: sizes, in characters, above which tool results are spilled or pruned."""
 
-    spill_result_chars: int = 32_000
-    prune_result_chars: int = 8_192
+    spill_result_chars: ResultChars = 32_000
+    prune_result_chars: ResultChars = 8_192
 
 
 class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[compaction]``: how a long conversation is carried into a new session."""
 
-    keep_turns: int = 0
-    anchors_tokens: int = 1_000
+    keep_turns: CountOrZero = 0
+    anchors_tokens: CountOrZero = 1_000
     auto: bool = True
 
 

@@ -1,0 +1,40 @@
+"""Makes text from outside safe to show: the one filter between any foreign text and a terminal."""
+
+from __future__ import annotations
+
+import re
+
+_UNSAFE = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 and C1 controls, except tab and newline
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, bidi
+    "\ud800-\udfff"  # lone surrogates
+    "\U000e0000-\U000e007f"  # tag characters, which hide text
+    "]"
+)
+_WHITE_SPACE = re.compile(r"\s+")
+
+
+def visible(text: str) -> str:
+    r"""The text with everything that could steer a terminal, hide or reorder text shown as an escape.
+
+    Controls (ESC among them), bidirectional and invisible format characters and lone surrogates become
+    ``\x1b``, ``\u202e``, ``\ud83d`` and so on. Newlines and tabs stay; ``\r\n`` becomes a newline. The
+    result can be encoded as UTF-8, and applying the function again changes nothing.
+    """
+    if _UNSAFE.search(text) is None:
+        return text
+    return _UNSAFE.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, limit: int = 400) -> str:
+    """`visible` text on one line: every run of white space is one space, cut with ``…`` after `limit`."""
+    flat = _WHITE_SPACE.sub(" ", visible(text[: limit * 4])).strip()
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x100:
+        return "\\r" if code == 0x0D else f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

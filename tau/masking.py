@@ -1,0 +1,77 @@
+"""The one rule by which secrets are kept out of logs, messages and records.
+
+Masked are: values of environment variables whose names say key, token, secret, password or credentials;
+values that a provider or the configuration named as keys; the well-known shapes of keys; and what stands
+behind a label such as ``api_key=`` or ``Bearer``. Hashes, UUIDs and session ids stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+MASK = "***"
+
+_SECRET_NAME = re.compile(
+    r"(?:\A|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)S?(?=_|\Z)(?!.*_(?:FILE|PATH|DIR|ENV)\Z)",
+    re.IGNORECASE,
+)
+_SHORTEST = 8
+
+_SHAPES = re.compile(
+    r"""
+      (?<![A-Za-z0-9]) (?:
+          (?:sk|pk|rk)-[A-Za-z0-9*_-]{16,}                  # OpenAI, Anthropic and many compatible ones
+        | (?:AKIA|ASIA)[A-Z0-9]{16} (?![A-Za-z0-9])         # AWS
+        | (?:gh[pousr]_|github_pat_|glpat-)[A-Za-z0-9_-]{16,}
+        | AIza[A-Za-z0-9_-]{20,}                            # Google
+        | hf_[A-Za-z0-9]{16,}
+        | (?:gsk_|xai-|r8_)[A-Za-z0-9]{16,}
+        | xox[a-z]-[A-Za-z0-9-]{10,}
+        | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+   # JSON web tokens
+      )
+    | (?<=Bearer\ )[A-Za-z0-9._~+/=-]{8,}
+    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)                       # user:password in a URL
+    | (?<=[?&]key=)[^&\s'"]{8,}
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?-----END\ [A-Z ]*PRIVATE\ KEY-----
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_LABELLED = re.compile(
+    r"""((?:api[-_ ]?key|secret(?:[_-]?access[_-]?key)?|password|passwd|(?<![A-Za-z])token)"""
+    r"""["']?\s*[:=]\s*["']?)"""
+    r"""([^\s"',;&}\])]{8,})""",
+    re.IGNORECASE,
+)
+
+_values: set[str] = set()
+
+
+def remember(value: str) -> None:
+    """Have a value masked from now on in this process.
+
+    A short word without a digit is left: local servers are given ``ollama`` for a key, and masking a word
+    that people write would hide more than it protects.
+    """
+    if len(value) >= 12 or (len(value) >= _SHORTEST and any(character.isdigit() for character in value)):
+        _values.add(value)
+
+
+def remember_environment(environ: Mapping[str, str], names: Iterable[str] = ()) -> None:
+    """Have the secrets of an environment masked from now on in this process.
+
+    Args:
+        environ: The environment.
+        names: Variables that hold secrets whatever they are called.
+    """
+    named = set(names)
+    for name, value in environ.items():
+        if name in named or _SECRET_NAME.search(name):
+            remember(value)
+
+
+def mask(text: str) -> str:
+    """The text with every secret replaced by `MASK`."""
+    for value in sorted(_values, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    return _LABELLED.sub(rf"\g<1>{MASK}", _SHAPES.sub(MASK, text))
