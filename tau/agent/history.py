@@ -1,0 +1,181 @@
+"""The history a model is sent: kept clean as it grows, and mended in memory when its record is damaged."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from tau.sessions.records import Message, StoredMessage
+
+INTERRUPTED_RESULT = "The call was interrupted; its outcome is unknown and it may have had effects."
+NO_OUTPUT = "(no output)"
+NO_REPLY = "(no reply)"
+UNFINISHED_NOTICE = "The previous turn did not finish."
+
+
+class History(list[Message]):
+    """A list of messages that copies cheaply.
+
+    The SDK deep-copies the whole history twice for each model call, so that providers may change blank
+    texts and tool names. Copying messages, content lists and the first level of each block gives the same
+    protection at a cost that does not grow with the size of the texts.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> History:
+        return History(
+            {**message, "content": [_copy_block(block) for block in message["content"]]} for message in self
+        )
+
+
+def _copy_block(block: dict[str, Any]) -> dict[str, Any]:
+    return {key: copy.copy(value) if isinstance(value, dict) else value for key, value in block.items()}
+
+
+def clean_text(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates, which UTF-8 cannot carry, as U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _clean_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(key): _clean_value(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clean_value(item) for item in value]
+    return value
+
+
+def clean(message: Message) -> None:
+    """Make a message one that every provider takes and every store can keep, in place.
+
+    No lone surrogates, no blank text, no empty content; a tool result without output says so.
+    """
+    blocks: list[dict[str, Any]] = []
+    for block in _clean_value(message.get("content") or []):
+        if "text" in block and not (block["text"] or "").strip():
+            continue
+        result = block.get("toolResult")
+        if result is not None and not any(_says_something(item) for item in result.get("content") or []):
+            result["content"] = [{"text": NO_OUTPUT}]
+        blocks.append(block)
+    message["content"] = blocks or [{"text": NO_REPLY}]
+
+
+def _says_something(item: dict[str, Any]) -> bool:
+    return bool((item["text"] or "").strip()) if "text" in item else bool(item)
+
+
+def tool_use_ids(message: Message) -> list[str]:
+    """The ids of the calls a message makes, in order."""
+    return [block["toolUse"]["toolUseId"] for block in message["content"] if "toolUse" in block]
+
+
+def tool_results(message: Message) -> dict[str, dict[str, Any]]:
+    """The result blocks of a message by the id of the call they answer."""
+    return {block["toolResult"]["toolUseId"]: block for block in message["content"] if "toolResult" in block}
+
+
+def text_of(message: Message) -> str:
+    """The plain text of a message, its text blocks joined by blank lines."""
+    return "\n\n".join(block["text"] for block in message["content"] if block.get("text"))
+
+
+def begins_turn(message: Message) -> bool:
+    """Whether a message is a person's, and so begins a turn: a user message that answers no call."""
+    return message["role"] == "user" and not tool_results(message)
+
+
+def interrupted_result(tool_use_id: str) -> dict[str, Any]:
+    """The result block of a call that was cut off."""
+    return {
+        "toolResult": {
+            "toolUseId": tool_use_id,
+            "status": "error",
+            "content": [{"text": INTERRUPTED_RESULT}],
+        }
+    }
+
+
+def mend(stored: Sequence[StoredMessage], *, first: int, count: int) -> History:
+    """The stored messages `first` to `count`, made a history a provider takes; the record is untouched.
+
+    A message that could not be read becomes a placeholder, calls and results are paired, roles alternate
+    and a user message comes first. A dangling call at the very end is left: the next prompt answers it.
+
+    Args:
+        stored: The messages that could be read, in order.
+        first: Index the history starts at.
+        count: Messages recorded; the history ends before this index.
+    """
+    return _alternate(_pair(_fill(stored, first, count)))
+
+
+def _fill(stored: Sequence[StoredMessage], first: int, count: int) -> list[Message]:
+    known = {item.index: item.message for item in stored}
+    filled: list[Message] = []
+    for index in range(first, count):
+        message = known.get(index)
+        if message is not None and isinstance(message.get("content"), list):
+            message = {
+                **message,
+                "content": [block for block in message["content"] if isinstance(block, dict)],
+            }
+            clean(message)
+        else:
+            follows = (
+                filled[-1]["role"] if filled else _opposite(known.get(index + 1, {}).get("role", "assistant"))
+            )
+            role = _opposite(follows) if filled else follows
+            message = {"role": role, "content": [{"text": f"[Message {index} could not be read.]"}]}
+        filled.append(message)
+    return filled
+
+
+def _opposite(role: str) -> str:
+    return "assistant" if role == "user" else "user"
+
+
+def _pair(messages: list[Message]) -> list[Message]:
+    paired: list[Message] = []
+    asked: list[str] = []
+    for original in messages:
+        message = original
+        if asked and message["role"] != "user":
+            paired.append({"role": "user", "content": [interrupted_result(call) for call in asked]})
+            asked = []
+        results = tool_results(message)
+        if asked or results:
+            rest = [
+                _as_text(block) if "toolResult" in block else block
+                for block in message["content"]
+                if "toolResult" not in block or block["toolResult"]["toolUseId"] not in asked
+            ]
+            answers = [results.get(call, interrupted_result(call)) for call in asked]
+            message = {**message, "content": [*answers, *rest]}
+        asked = tool_use_ids(message) if message["role"] == "assistant" else []
+        paired.append(message)
+    return paired
+
+
+def _as_text(block: dict[str, Any]) -> dict[str, Any]:
+    content = block["toolResult"].get("content") or []
+    words = "\n".join(item["text"] for item in content if isinstance(item, dict) and item.get("text"))
+    return {"text": f"[Result of a call that could not be read]\n{words}"}
+
+
+def _alternate(messages: list[Message]) -> History:
+    history = History()
+    if messages and messages[0]["role"] != "user":
+        history.append({"role": "user", "content": [{"text": "[The conversation so far is not shown.]"}]})
+    for message in messages:
+        if history and history[-1]["role"] == message["role"]:
+            filler = f"({UNFINISHED_NOTICE})" if message["role"] == "user" else "[continued]"
+            history.append({"role": _opposite(message["role"]), "content": [{"text": filler}]})
+        history.append(message)
+    return history

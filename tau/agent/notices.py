@@ -1,0 +1,42 @@
+"""The sentences a person reads when a turn ends, one a stop reason."""
+
+from __future__ import annotations
+
+OVERFLOW = "The conversation no longer fits the model's context window; start a new session with /new."
+MAX_TOKENS = "The reply hit the length limit; say so if you want me to continue."
+CANCELLED = "Turn cancelled."
+INTERRUPT = "A tool asked for an interrupt this channel cannot answer; it was refused."
+BUSY = "I am still answering the previous turn."
+
+
+def turn_limit(turns: int) -> str:
+    """For `limit_turns`, after `turns` model calls."""
+    return (
+        f"I reached the tool-call limit for this turn ({turns} turns). "
+        "I stopped; tell me if you want me to continue."
+    )
+
+
+def token_limit() -> str:
+    """For `limit_total_tokens`."""
+    return "I reached the token budget for this turn. I stopped; tell me if you want me to continue."
+
+
+def failed(reason: str) -> str:
+    """For a model call that failed; `reason` is one line."""
+    return f"Model call failed: {reason}"
+
+
+def not_saved(reason: str) -> str:
+    """While a message waits to be written; `reason` is the store's line."""
+    return f"This turn is not saved yet: {reason}"
+
+
+def lost(session_id: str, reason: str) -> str:
+    """For a session that is left while something said in it is not saved."""
+    return f"The end of session {session_id} could not be saved: {reason}"
+
+
+def refused_unsaved(reason: str) -> str:
+    """For a turn that is not begun because what came before it is not saved."""
+    return f"Nothing was sent, because the previous turn is still not saved: {reason}"

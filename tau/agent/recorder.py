@@ -1,0 +1,161 @@
+"""The recorder: keeps a strands agent and its session the same, and loses nothing when a write fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from strands import Agent
+from strands.agent.state import AgentState as SdkState
+from strands.interrupt import _InterruptState
+from strands.session.session_manager import SessionManager
+from strands.tools._tool_helpers import generate_missing_tool_result_content
+from strands.types.session import decode_bytes_values, encode_bytes_values
+
+from tau.agent.history import begins_turn, clean, interrupted_result, mend, text_of
+from tau.errors import StoreError, StoreWriteFailed
+from tau.sessions.records import AgentState, Message, StoredMessage, title_of
+from tau.sessions.store import SessionWriter
+
+log = logging.getLogger(__name__)
+
+
+class Recorder(SessionManager[Agent]):
+    """Writes each message as the agent appends it: written first, counted after.
+
+    A message whose write fails waits here, in order, and is written before anything that comes after it;
+    `unsaved` says why until then. The agent goes on, so that a full disk does not also lose the reply.
+
+    Args:
+        writer: The session, held for writing.
+        on_unsaved: Called with the reason when a message could not be written, and with the empty string
+            when everything is on disk again.
+    """
+
+    def __init__(self, writer: SessionWriter, *, on_unsaved: Callable[[str], None]) -> None:
+        self.session_id = writer.session_id
+        self.unsaved = ""
+        self._writer = writer
+        self._on_unsaved = on_unsaved
+        self._next = writer.count()
+        self._waiting: list[Message] = []
+        self._recorded: list[StoredMessage] = []
+        self._synced: AgentState | None = None
+
+    # What the SDK calls --------------------------------------------------------------------------
+
+    def initialize(self, agent: Agent, **kwargs: Any) -> None:
+        """Restore the agent from the session: state, window, and the messages inside the window."""
+        stored = self._writer.agent_state()
+        removed = 0
+        prepended: list[Any] = []
+        if stored is not None:
+            agent.state = SdkState(stored.state)
+            internal = decode_bytes_values(stored.internal_state)
+            if "interrupt_state" in internal:
+                agent._interrupt_state = _InterruptState.from_dict(internal["interrupt_state"])
+            agent._model_state = internal.get("model_state", {})
+            if stored.conversation_manager_state:
+                manager_state = decode_bytes_values(stored.conversation_manager_state)
+                prepended = agent.conversation_manager.restore_from_session(manager_state) or []
+                removed = agent.conversation_manager.removed_message_count
+        if removed > self._next:
+            # The window's count is not below what is recorded, so it cannot be true: hide nothing.
+            removed = agent.conversation_manager.removed_message_count = 0
+        messages = [
+            StoredMessage(item.index, decode_bytes_values(item.message), item.created_at, item.redacted)
+            for item in self._writer.messages(offset=removed)
+        ]
+        history = mend(messages, first=removed, count=self._next)
+        history[:0] = prepended
+        agent.messages = history  # type: ignore[assignment]  # a History is a list of the SDK's own dicts
+        agent.conversation_manager.apply_management(agent)
+        damaged = any(item.part.endswith("agent.json") for item in self._writer.damage())
+        self._synced = None if damaged else stored
+
+    def append_message(self, message: Any, agent: Agent, **kwargs: Any) -> None:
+        """Record a message the agent has just appended, after making it one every provider takes."""
+        for block in message.get("content") or ():
+            result = block.get("toolResult")
+            if result and [block] == generate_missing_tool_result_content([result["toolUseId"]]):
+                block["toolResult"] = interrupted_result(result["toolUseId"])["toolResult"]
+        clean(message)
+        self._waiting.append(encode_bytes_values(message))
+        self.write_waiting()
+
+    def sync_agent(self, agent: Agent, **kwargs: Any) -> None:
+        """Record the agent's state and window where they changed."""
+        state = self._state_of(agent)
+        if state == self._synced:
+            return
+        try:
+            self._writer.write_agent_state(state)
+        except StoreError as error:
+            # The window is derived again on the next restore, so its loss hides no message.
+            log.warning("The window of session %s was not saved: %s", self.session_id, error.line())
+        else:
+            self._synced = state
+
+    def redact_latest_message(self, redact_message: Any, agent: Agent, **kwargs: Any) -> None:
+        """Record that a provider's guardrail replaced the newest message."""
+        if self._waiting:
+            self._waiting[-1] = encode_bytes_values(redact_message)
+        else:
+            self._writer.redact(self._next - 1, encode_bytes_values(redact_message))
+
+    # What the turn calls -------------------------------------------------------------------------
+
+    def write_waiting(self) -> bool:
+        """Write what could not be written before. Returns whether everything is recorded now."""
+        while self._waiting:
+            try:
+                stored = self._writer.append(self._next, self._waiting[0])
+            except StoreWriteFailed as error:
+                self._tell(error.line())
+                return False
+            self._next += 1
+            self._recorded.append(stored)
+            self._title(self._waiting.pop(0))
+        self._tell("")
+        return True
+
+    def flush(self) -> bool:
+        """Make everything recorded survive a power cut. Returns whether it now does."""
+        if not self.write_waiting():
+            return False
+        try:
+            self._writer.flush()
+        except StoreWriteFailed as error:
+            self._tell(error.line())
+            return False
+        return True
+
+    def take_recorded(self) -> list[StoredMessage]:
+        """The messages recorded since the last call, for the index."""
+        recorded, self._recorded = self._recorded, []
+        return recorded
+
+    # ---------------------------------------------------------------------------------------------
+
+    def _tell(self, reason: str) -> None:
+        if reason != self.unsaved:
+            self.unsaved = reason
+            self._on_unsaved(reason)
+
+    def _title(self, message: Message) -> None:
+        if begins_turn(message) and not self._writer.meta().get("title"):
+            try:
+                self._writer.patch_meta({"title": title_of(text_of(message))}, touch=False)
+            except StoreWriteFailed as error:
+                log.warning("The title of session %s was not saved: %s", self.session_id, error.line())
+
+    @staticmethod
+    def _state_of(agent: Agent) -> AgentState:
+        return AgentState(
+            state=agent.state.get(),
+            conversation_manager_state=encode_bytes_values(agent.conversation_manager.get_state()),
+            internal_state=encode_bytes_values(
+                {"interrupt_state": agent._interrupt_state.to_dict(), "model_state": agent._model_state}
+            ),
+        )

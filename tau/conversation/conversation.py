@@ -1,0 +1,209 @@
+"""The conversation as channels use it: every method is awaited on the channel's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeVar
+
+from tau.agent import notices
+from tau.config.settings import Settings
+from tau.conversation import commands
+from tau.conversation.bridge import Bridge
+from tau.conversation.core import LIVE_TURNS, Core
+from tau.conversation.engine import Engine
+from tau.conversation.state import CommandResult, ConversationState, HistoryPage, Opening, OpenRequest
+from tau.events import TurnEnd, TurnEvent
+from tau.models.info import ModelInfo
+from tau.sessions.records import ListQuery, SearchHit, SessionSummary
+
+T = TypeVar("T")
+
+Watcher = Callable[[ConversationState], None]
+
+
+class Conversation:
+    """One conversation: its session, its model, its turns. Made by `start`.
+
+    Nothing here blocks the channel's loop; the work happens on the engine's thread. Failures are
+    `TauError`s; those of a turn arrive as its `TurnEnd`.
+    """
+
+    def __init__(self, settings: Settings, request: OpenRequest) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._engine = Engine()
+        self._watchers: list[Watcher] = []
+        self._core = Core(settings, request, self._published)
+        self._state = self._core.state
+        self._opening: asyncio.Task[Opening] | None = None
+        self._model: asyncio.Task[ModelInfo] | None = None
+        self._turning = False
+        self._cancelled = asyncio.Event()
+
+    @classmethod
+    def start(cls, settings: Settings, request: OpenRequest) -> Conversation:
+        """Begin: the engine's thread starts, opens the session and then prepares the model.
+
+        Returns at once. Called on the channel's running loop.
+        """
+        conversation = cls(settings, request)
+        conversation._engine.start()
+        conversation._opening = conversation._task(conversation._core.open())
+        conversation._model = asyncio.create_task(conversation._prepare_after_opening())
+        for task in (conversation._opening, conversation._model):
+            # Whoever awaits it is told; without a waiter a failure is already in the state.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return conversation
+
+    def _task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        return asyncio.create_task(self._engine.call(work))
+
+    async def _prepare_after_opening(self) -> ModelInfo:
+        assert self._opening is not None
+        await asyncio.shield(self._opening)
+        return await self._engine.call(self._core.prepare_model())
+
+    async def ready(self) -> Opening:
+        """The session, as soon as it is open; the model may still be loading.
+
+        Raises:
+            TauError: It cannot be opened.
+        """
+        assert self._opening is not None
+        return await asyncio.shield(self._opening)
+
+    async def model_ready(self) -> ModelInfo:
+        """The model, as soon as it can answer.
+
+        Raises:
+            TauError: It cannot; the message says what is missing.
+        """
+        assert self._model is not None
+        return await asyncio.shield(self._model)
+
+    async def retry_model(self) -> ModelInfo:
+        """Prepare the model again, after something that was missing has been provided.
+
+        Raises:
+            TauError: It still cannot answer.
+        """
+        self._model = self._task(self._core.prepare_model())
+        self._model.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(self._model)
+
+    # State --------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> ConversationState:
+        """The newest state."""
+        return self._state
+
+    def watch(self, watcher: Watcher) -> None:
+        """Call `watcher` on the channel's loop with every new state."""
+        self._watchers.append(watcher)
+
+    def _published(self, state: ConversationState) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._take_state, state)
+        except RuntimeError:  # the channel's loop has ended; nobody is left to tell
+            return
+
+    def _take_state(self, state: ConversationState) -> None:
+        self._state = state
+        for watcher in self._watchers:
+            watcher(state)
+
+    # Turns --------------------------------------------------------------------------------------
+
+    async def send(self, text: str) -> AsyncIterator[TurnEvent]:
+        """Run one turn. Yields its events; the last is the only `TurnEnd`.
+
+        While a turn runs, another one is answered with ``busy`` and does not touch it. A caller that stops
+        iterating early cancels the turn.
+        """
+        if self._turning:
+            yield TurnEnd("busy", notices.BUSY)
+            return
+        self._turning = True
+        self._cancelled.clear()
+        bridge = Bridge(self._loop)
+        ended = False
+        try:
+            if not await self._model_or_cancel():
+                ended, self._turning = True, False
+                yield TurnEnd("cancelled", notices.CANCELLED)
+                return
+            self._engine.begin(self._core.turn(text, bridge.put))
+            async for event in bridge.events():
+                ended = isinstance(event, TurnEnd)
+                if ended:
+                    self._turning = False
+                yield event
+        finally:
+            self._turning = False
+            if not ended:
+                self._engine.begin(self._core.cancel())
+
+    async def _model_or_cancel(self) -> bool:
+        """Wait until the model can answer, or is known not to; False when the turn was cancelled before."""
+        assert self._model is not None
+        cancelled = asyncio.create_task(self._cancelled.wait())
+        try:
+            await asyncio.wait({self._model, cancelled}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            cancelled.cancel()
+        return not self._cancelled.is_set()
+
+    async def cancel(self) -> None:
+        """Cancel the running turn; returns when it is over. Does nothing when none runs."""
+        self._cancelled.set()
+        await self._engine.call(self._core.cancel())
+
+    # Commands and sessions ----------------------------------------------------------------------
+
+    async def command(self, line: str) -> CommandResult:
+        """Run a slash command; what cannot be done comes back as `Refused`."""
+        await self.ready()
+        return await self._engine.call(commands.run_or_refuse(self._core, line))
+
+    async def switch(self, target: str, *, everywhere: bool = False) -> Opening:
+        """Go on with another session: an id, a name, or "" for the newest.
+
+        Raises:
+            TauError: It cannot be opened; the current session is kept.
+        """
+        return await self._engine.call(self._core.switch(target, everywhere=everywhere))
+
+    async def new(self) -> Opening:
+        """Begin a new session; the current one is kept on record."""
+        return await self._engine.call(self._core.new())
+
+    async def earlier(self, before: int, turns: int) -> HistoryPage:
+        """The `turns` whole turns that end before message `before`."""
+        return await self._engine.call(self._core.earlier(before, turns))
+
+    async def preview(self, session_id: str, turns: int = LIVE_TURNS) -> HistoryPage:
+        """The newest turns of any session. Writes nothing."""
+        return await self._engine.call(self._core.preview(session_id, turns))
+
+    async def sessions(self, query: ListQuery) -> list[SessionSummary]:
+        """Sessions, newest first."""
+        return await self._engine.call(self._core.summaries(query))
+
+    async def search(self, words: str, query: ListQuery) -> list[SearchHit]:
+        """Messages that hold every word, best first."""
+        return await self._engine.call(self._core.search(words, query))
+
+    async def close(self) -> None:
+        """Stop the turn, make everything durable, let go of the session and end the engine.
+
+        Raises:
+            StoreError: Something that was said could not be saved.
+        """
+        try:
+            for task in (self._opening, self._model):
+                if task is not None and not task.done():
+                    task.cancel()
+            await self._engine.call(self._core.close())
+        finally:
+            await self._engine.stop()

@@ -1,0 +1,57 @@
+"""The engine thread: an event loop of its own for the agent, the store and the model."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Engine:
+    """A daemon thread that runs one event loop until `stop`.
+
+    A channel's loop hands coroutines over and awaits their results; nothing it does can be blocked by what
+    runs here.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="tau-engine", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        pending = asyncio.all_tasks(self._loop)
+        for task in pending:
+            task.cancel()
+        if pending:
+            self._loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    async def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the engine and await its result from the caller's loop.
+
+        A caller that is cancelled cancels the work too.
+        """
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Start a coroutine on the engine without waiting for it. Nothing happens once it has stopped."""
+        try:
+            asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:
+            work.close()
+
+    async def stop(self) -> None:
+        """End the loop and wait for the thread, without blocking the caller's loop."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            await asyncio.to_thread(self._thread.join)
