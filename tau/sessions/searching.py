@@ -1,0 +1,179 @@
+"""How a search reads words: the terms of a query, the tokens of a text, the snippet around a hit.
+
+Index and scan use the same rules, so that a search finds the same messages with and without an index:
+every term must occur; a term is a run of tokens; the last one may be the beginning of a word; quotes make
+a phrase. A term with punctuation (``C++``, ``[/]``) must also occur as it is written. Case, accents and
+compatibility forms do not matter. In scripts written without spaces every character is a token, so that
+any part of a sentence is found.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_ACCENTS = re.compile("(?<=\\w)[\u0300-\u036f]+")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_TOKEN = re.compile("[a-z0-9\u0080-\U0010ffff]+")
+_NOT_WORD = re.compile(r"[^\w\x00-\x7f]")
+_PUNCTUATION = re.compile(r"[^\w\s]|_")
+_QUERY = re.compile(r'"([^"]*)"?|(\S+)')
+_ESCAPES = re.compile("(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?")
+_UNSPACED = re.compile(
+    "(["
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\uac00-\ud7a3"  # Hangul syllables
+    "])"
+)
+
+SNIPPET_BEFORE = 40
+"""Characters a snippet shows before the hit."""
+
+SNIPPET_LENGTH = 160
+"""Characters a snippet shows in all, the marks of omission aside."""
+
+
+def clean(text: str) -> str:
+    """The text with lone surrogates replaced, so that it can be encoded."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def fold(text: str) -> str:
+    """The text without differences of case, accent and compatibility form."""
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", clean(text)).casefold())
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", folded))
+
+
+def _split(folded: str) -> str:
+    if folded.isascii():
+        return folded
+    return _UNSPACED.sub(r" \1 ", _NOT_WORD.sub(" ", folded))
+
+
+def index_text(text: str) -> str:
+    """The text as the full-text index is given it.
+
+    Its tokens are the runs of ASCII letters and digits and of characters beyond ASCII.
+    """
+    return _split(fold(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing a search looks for.
+
+    Attributes:
+        tokens: Tokens that must follow one another; empty when the term is punctuation alone.
+        literal: What must occur as it is written, folded and with single spaces; empty when the tokens
+            say it all.
+        prefix: Whether the last token may be the beginning of a word.
+    """
+
+    tokens: tuple[str, ...]
+    literal: str
+    prefix: bool
+
+
+def parse(words: str) -> list[Term]:
+    """The terms of what a person typed; empty when it holds nothing but space."""
+    written = [phrase if phrase.strip() else word for phrase, word in _QUERY.findall(clean(words))]
+    written = [text for text in written if text.strip()] or ([words.strip()] if words.strip() else [])
+    ends_open = not words.rstrip().endswith('"')
+    terms: list[Term] = []
+    for place, text in enumerate(written, start=1):
+        folded = " ".join(fold(text).split())
+        tokens = tuple(_TOKEN.findall(_split(folded)))
+        if not tokens and not folded:
+            continue
+        literal = folded if not tokens or _PUNCTUATION.search(folded) else ""
+        terms.append(Term(tokens, literal, prefix=ends_open and place == len(written)))
+    return terms
+
+
+def match_expression(terms: Sequence[Term]) -> str:
+    """The terms as an FTS5 expression; empty when none of them has a token.
+
+    Tokens hold neither quotes nor any other ASCII punctuation, so nothing a person types is read as syntax.
+    """
+    return " AND ".join(
+        f'"{" ".join(term.tokens)}"{" *" if term.prefix else ""}' for term in terms if term.tokens
+    )
+
+
+def has_literals(text: str, terms: Sequence[Term]) -> bool:
+    """Whether the text holds what must occur as it is written; tokens are not looked at."""
+    wanted = [term.literal for term in terms if term.literal]
+    if not wanted:
+        return True
+    folded = fold(text)
+    if any(" " in literal for literal in wanted):
+        folded = " ".join(folded.split())
+    return all(literal in folded for literal in wanted)
+
+
+def occurrences(text: str, terms: Sequence[Term]) -> int:
+    """How often the terms occur in a text in all; 0 when one of them does not."""
+    folded = fold(text)
+    if any(token not in folded for term in terms for token in term.tokens):
+        return 0
+    if not has_literals(text, terms):
+        return 0
+    tokens = f" {' '.join(_TOKEN.findall(_split(folded)))} "
+    total = 0
+    for term in terms:
+        if not term.tokens:
+            total += folded.count(term.literal) or 1
+            continue
+        found = tokens.count(f" {' '.join(term.tokens)}{'' if term.prefix else ' '}")
+        if not found:
+            return 0
+        total += found
+    return total
+
+
+def plain(text: str) -> str:
+    """The text on one line, without escape sequences, control and direction characters."""
+    shown = _ESCAPES.sub("", text)
+    return " ".join("".join(c if c.isprintable() or c == "\u200d" else " " for c in shown).split())
+
+
+def _position(text: str, term: Term) -> int:
+    """Where a term stands in the text itself; -1 when folding hides it."""
+    if term.literal:
+        at = text.lower().find(term.literal)
+        if at >= 0 and len(text.lower()) == len(text):
+            return at
+    if not term.tokens:
+        return -1
+    pattern = r"[\W_]*?".join(re.escape(token) for token in term.tokens)
+    found = re.search(rf"(?<![^\W_]){pattern}", text, re.IGNORECASE) or re.search(
+        pattern, text, re.IGNORECASE
+    )
+    return found.start() if found else -1
+
+
+def snippet(text: str, terms: Sequence[Term]) -> str:
+    """Plain text around the first place where one of the terms stands, on one line."""
+    text = clean(text)
+    positions = [at for term in terms if (at := _position(text, term)) >= 0]
+    if not positions and not text.isascii():
+        folded = fold(text)
+        pieces = [piece for term in terms for piece in (term.literal, *term.tokens) if piece]
+        hidden = min((at for piece in pieces if (at := folded.find(piece)) >= 0), default=0)
+        positions = [bisect.bisect_right(range(len(text)), hidden, key=lambda end: len(fold(text[:end]))) - 1]
+    hit = max(min(positions, default=0), 0)
+    start = max(0, hit - SNIPPET_BEFORE)
+    if start:
+        space = text.find(" ", start, hit)
+        start = space + 1 if space >= 0 else start
+    end = min(len(text), start + SNIPPET_LENGTH)
+    shown = plain(text[start:end])
+    return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"
