@@ -1,0 +1,313 @@
+"""`tau doctor`: looks at everything tau needs, says what is missing, and writes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from tau.cli.options import given_config, given_profile, shared_options
+from tau.cli.output import say
+from tau.display import one_line
+from tau.errors import TauError
+
+if TYPE_CHECKING:
+    from tau.config.settings import Places, Settings
+
+Level = Literal["ok", "warn", "fail"]
+
+ENOUGH_SPACE = 200_000_000
+"""Bytes free in the data directory below which a warning is given."""
+
+SMALL_LOG = 50_000_000
+"""Bytes of log above which something is wrong with its rotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    level: Level
+    subject: str
+    text: str
+    hint: str = ""
+
+
+@click.command()
+@shared_options
+def doctor() -> int:
+    """Check that everything tau needs is in order.
+
+    Nothing is written, no model is called, and no key is shown. The exit code is 1 when something fails.
+    """
+    failed = False
+    for finding in _all():
+        failed = failed or finding.level == "fail"
+        hint = f" ({finding.hint})" if finding.hint else ""
+        say(f"{finding.level:<5} {finding.subject:<14} {one_line(finding.text + hint, 600)}")
+    return 1 if failed else 0
+
+
+def _all() -> Iterator[Finding]:
+    yield from _python()
+    yield from _terminal()
+    yield from _sqlite()
+    yield from _places()
+    settings: Settings | None = None
+    for item in _configuration():
+        if isinstance(item, Finding):
+            yield item
+        else:
+            settings = item
+    if settings is None:
+        yield Finding("warn", "rest", "not looked at: it depends on the configuration")
+        return
+    for check in (_plugins, _store, _index, _models, _log):
+        yield from _guarded(check, settings)
+
+
+def _guarded(check: Callable[[Settings], Iterator[Finding]], settings: Settings) -> Iterator[Finding]:
+    """One check's findings; one that breaks is a finding, too, and keeps no other from running."""
+    subject = check.__name__.strip("_")
+    try:
+        yield from check(settings)
+    except TauError as error:
+        yield Finding("fail", subject, error.message, error.hint)
+    except Exception as error:  # noqa: BLE001  # plugins and broken files may raise anything; the report goes on
+        yield Finding("fail", subject, f"{type(error).__name__}: {error}")
+
+
+def _python() -> Iterator[Finding]:
+    from tau import __version__
+
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    good = (3, 11) <= sys.version_info < (3, 14)
+    yield Finding(
+        "ok" if good else "fail",
+        "python",
+        f"{version} at {sys.executable}",
+        "" if good else "tau needs Python 3.11, 3.12 or 3.13",
+    )
+    yield Finding("ok", "tau", f"{__version__} at {Path(__file__).parents[1]}")
+
+
+def _terminal() -> Iterator[Finding]:
+    encoding = (sys.stdout.encoding or "unknown").lower()
+    kind = os.environ.get("TERM", "")
+    if not sys.stdout.isatty():
+        where = "stdout is no terminal"
+    else:
+        size = shutil.get_terminal_size()
+        where = f"{kind or 'TERM is not set'}, {size.columns}×{size.lines}"
+        if size.columns < 60 or size.lines < 15:
+            yield Finding(
+                "warn", "terminal", f"{size.columns}×{size.lines} is small", "80×24 shows everything"
+            )
+        if kind in ("", "dumb"):
+            yield Finding(
+                "warn", "terminal", f"TERM is {kind or 'not set'}: tau tui cannot draw", "use tau chat"
+            )
+    colour = "no colour (NO_COLOR)" if os.environ.get("NO_COLOR") else "colour"
+    if os.environ.get("COLORTERM") in ("truecolor", "24bit"):
+        colour += ", 24 bit"
+    yield Finding("ok", "terminal", f"{where}, {encoding}, {colour}")
+    if not encoding.startswith("utf"):
+        yield Finding(
+            "warn",
+            "terminal",
+            f"the locale's encoding is {encoding}: other characters are shown as escapes",
+            "set LC_ALL=C.UTF-8",
+        )
+
+
+def _sqlite() -> Iterator[Finding]:
+    import sqlite3
+
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE words USING fts5(body)")
+    except sqlite3.Error:
+        yield Finding(
+            "warn", "sqlite", f"{sqlite3.sqlite_version} without FTS5: search reads every session", ""
+        )
+    else:
+        yield Finding("ok", "sqlite", f"{sqlite3.sqlite_version} with FTS5")
+    finally:
+        connection.close()
+
+
+def _places() -> Iterator[Finding]:
+    from tau.config.places import resolve_places
+
+    try:
+        places = resolve_places(os.environ)
+    except TauError as error:
+        yield Finding("fail", "places", error.message, error.hint)
+        return
+    for subject, place in (("data", places.data), ("state", places.state), ("config", places.config)):
+        yield from _place(subject, place)
+    yield from _space(places)
+
+
+def _place(subject: str, place: Path) -> Iterator[Finding]:
+    from tau.config.places import why_unwritable
+
+    problem = why_unwritable(place)
+    if problem:
+        level: Level = "warn" if subject == "config" else "fail"
+        yield Finding(level, subject, problem, "set TAU_DATA_DIR to a folder you may write")
+        return
+    if not place.exists():
+        yield Finding("ok", subject, f"{place}, made when it is needed")
+        return
+    found = place.stat()
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid != os.geteuid():
+        yield Finding("warn", subject, f"{place} belongs to user {found.st_uid}, not to you")
+    elif subject != "config" and mode & 0o077:
+        yield Finding("warn", subject, f"{place} is open to others ({mode:04o})", f"chmod 700 {place}")
+    else:
+        yield Finding("ok", subject, f"{place}, {mode:04o}")
+
+
+def _space(places: Places) -> Iterator[Finding]:
+    at = places.data
+    while not at.exists() and at != at.parent:
+        at = at.parent
+    free = shutil.disk_usage(at).free
+    yield Finding(
+        "ok" if free >= ENOUGH_SPACE else "warn",
+        "disk",
+        f"{_size(free)} free at {at}",
+        "" if free >= ENOUGH_SPACE else "make room: what cannot be written is not saved",
+    )
+
+
+def _configuration() -> Iterator[Finding | Settings]:
+    from tau.config.load import check
+
+    try:
+        findings = check(config=given_config(), profile=given_profile(), directory=Path(), environ=os.environ)
+    except TauError as error:
+        yield Finding("fail", "configuration", error.message, error.hint)
+        return
+    for line in findings.errors:
+        yield Finding("fail", "configuration", line)
+    for line in findings.warnings:
+        yield Finding("warn", "configuration", line)
+    if findings.loaded is None:
+        return
+    settings = findings.loaded.settings
+    profile = f", profile {settings.profile}" if settings.profile else ""
+    yield Finding("ok", "configuration", ", ".join(str(path) for path in settings.files) + profile)
+    yield Finding(
+        "ok",
+        "trust",
+        f"{settings.directory} is "
+        + ("trusted" if settings.trusted else "not trusted: its files feed no prompt"),
+    )
+    yield settings
+
+
+def _plugins(settings: Settings) -> Iterator[Finding]:
+    from tau import plugins
+
+    for group in plugins.GROUPS:
+        loaded, warnings = plugins.load_all(group, disabled=settings.plugins.disabled)
+        for warning in warnings:
+            yield Finding("warn", "components", warning)
+        yield Finding("ok", "components", f"{group}: {', '.join(sorted(loaded)) or 'none'}")
+
+
+def _store(settings: Settings) -> Iterator[Finding]:
+    from tau.sessions.registry import open_store
+
+    store = open_store(settings, channel="")
+    try:
+        count = sum(1 for _ in store.session_ids())
+        where = store.capabilities.location
+        text = f"{settings.sessions.backend}, {count} session{'' if count == 1 else 's'}" + (
+            f" at {where}" if where else ""
+        )
+        if store.capabilities.persistent:
+            yield Finding("ok", "store", text)
+        else:
+            hint = 'set [sessions] backend = "file"'
+            yield Finding("warn", "store", f"{text}; sessions end with the process", hint)
+    finally:
+        store.close()
+
+
+def _index(settings: Settings) -> Iterator[Finding]:
+    import sqlite3
+
+    folder = settings.places.state / "index"
+    files = sorted(folder.rglob("*.sqlite"))
+    for path in files:
+        try:
+            # Immutable: looking makes no log or lock files beside it.
+            connection = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            hint = "it is rebuilt from the record when it is needed next"
+            yield Finding("warn", "index", f"{path} cannot be read: {error}", hint)
+    if files:
+        yield Finding("ok", "index", f"{folder}, {_size(sum(path.stat().st_size for path in files))}")
+    else:
+        yield Finding("ok", "index", f"{folder}, made when it is needed")
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    from tau.models import auto
+    from tau.models.provider import Request
+    from tau.models.registry import provider
+
+    for role in settings.roles():
+        subject = f"model {role}"
+        try:
+            request = Request(
+                role=role,
+                settings=settings.model(role),
+                places=settings.places,
+                directory=settings.directory,
+                environ=os.environ,
+            )
+            why = ""
+            if request.settings.provider == "auto":
+                request, why = auto.choose(request)
+            name = request.settings.provider
+            ready = provider(name, request.table).check(request)
+        except TauError as error:
+            yield Finding("fail" if role == "default" else "warn", subject, error.message, error.hint)
+        else:
+            yield Finding("ok", subject, f"{name} · {ready.model_id}" + (f" · {why}" if why else ""))
+
+
+def _log(settings: Settings) -> Iterator[Finding]:
+    path = settings.places.logs / "tau.log"
+    if not path.exists():
+        yield Finding("ok", "log", f"{path}, made when it is needed")
+    elif not os.access(path, os.W_OK):
+        yield Finding("warn", "log", f"{path} cannot be written")
+    else:
+        size = path.stat().st_size
+        yield Finding("ok" if size < SMALL_LOG else "warn", "log", f"{path}, {_size(size)}")
+
+
+def _size(count: int) -> str:
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -1,0 +1,24 @@
+"""Writes what commands say, as the terminal's encoding allows: the rest is shown as escapes."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+import click
+
+from tau.display import visible
+
+
+def say(text: str) -> None:
+    """Write a line to stdout."""
+    click.echo(text, file=sys.stdout)
+
+
+def tell(text: str) -> None:
+    """Write a line to stderr, as tau speaks there: after its name, and safe for a terminal.
+
+    That nobody reads stderr changes nothing about what there was to say.
+    """
+    with suppress(OSError):
+        click.echo(f"tau: {visible(text)}", file=sys.stderr)

@@ -1,0 +1,156 @@
+"""`tau chat`: one line, one message; replies alone on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
+
+from tau.conversation.commands import is_command
+from tau.conversation.state import OpenRequest
+from tau.errors import TauError
+from tau.events import TurnEvent
+from tau.line.input import piped_lines
+from tau.line.output import ReplyWriter, note
+from tau.line.person import terminal
+from tau.line.process import Signals, run
+from tau.line.session import introduce, last_exchange, opened, opened_line, show_result
+from tau.line.turn import Outcome, TurnRunner
+
+if TYPE_CHECKING:
+    from tau.config.settings import Settings
+    from tau.conversation import Conversation
+    from tau.line.person import Terminal
+
+
+_PATIENCE = 1.0
+"""Seconds a prompt waits for the model, so that what is missing is said before anything is typed."""
+
+
+def run_chat(
+    settings: Settings, request: OpenRequest, prompt: str | None, *, notices: Sequence[str] = ()
+) -> int:
+    """Talk until the input ends.
+
+    On a terminal that is: until Ctrl-D, `/quit`, or Ctrl-C at the prompt. Elsewhere every line of stdin is a
+    message; a `prompt` is then the only one, and stdin is not read. `notices` are shown once the session is
+    open.
+
+    Returns:
+        The exit code: 0 when every turn ended by itself (a terminal saw the others fail: 0 there too),
+        1 when one did not, 130 after Ctrl-C, 143 after SIGTERM.
+    """
+    return run(lambda signals: _chat(signals, settings, request, prompt, notices))
+
+
+async def _chat(
+    signals: Signals, settings: Settings, request: OpenRequest, prompt: str | None, notices: Sequence[str]
+) -> int:
+    on_terminal = sys.stdin.isatty() and (prompt is None or sys.stdout.isatty())
+    async with opened(settings, request, notices) as (conversation, opening):
+        if on_terminal:
+            note(f"{opened_line(opening)} · /help lists commands, Ctrl-D ends")
+            for line in last_exchange(opening):
+                note(line)
+            return await _Chat(signals, conversation, terminal(settings.places.state)).talk(prompt)
+        return await _Chat(signals, conversation, None).answer(
+            piped_lines() if prompt is None else _only(prompt)
+        )
+
+
+async def _only(prompt: str) -> AsyncIterator[str]:
+    yield prompt
+
+
+class _Chat:
+    """The loop over messages.
+
+    Args:
+        signals: Of this run.
+        conversation: An opened conversation.
+        terminal: Where a person types, or None.
+    """
+
+    def __init__(self, signals: Signals, conversation: Conversation, terminal: Terminal | None) -> None:
+        self._conversation = conversation
+        self._terminal = terminal
+        self._turns = TurnRunner(conversation, signals, terminal)
+        self._introduce_later = False
+
+    async def answer(self, lines: AsyncIterator[str]) -> int:
+        """Take each line as a message or command.
+
+        Raises:
+            TauError: The model is not ready.
+        """
+        code = 0
+        prepared = False
+        async for line in lines:
+            if not line.strip():
+                continue
+            if is_command(line):
+                if not await self._command(line):
+                    break
+                continue
+            if not prepared:
+                introduce(await self._conversation.model_ready(), advise=False)
+                prepared = True
+            outcome = await self._turn(line)
+            if outcome is Outcome.INTERRUPTED:
+                return outcome
+            code = max(code, outcome)
+        return code
+
+    async def talk(self, first: str | None) -> int:
+        """Ask for messages at a prompt until the person ends it."""
+        assert self._terminal is not None
+        await self._meet_model()
+        line = first
+        while True:
+            if line is None:
+                try:
+                    line = await self._terminal.ask()
+                except EOFError:
+                    return self._farewell(0)
+                except KeyboardInterrupt:
+                    return self._farewell(130)
+            if is_command(line):
+                if not await self._command(line):
+                    return self._farewell(0)
+            elif line.strip():
+                await self._turn(line)
+            line = None
+
+    async def _meet_model(self) -> None:
+        """Introduce the model or say what it lacks; one that takes its time is introduced when it answers."""
+        waiting = asyncio.ensure_future(self._conversation.model_ready())
+        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        done, _ = await asyncio.wait({waiting}, timeout=_PATIENCE)
+        if not done:
+            self._introduce_later = True
+        elif isinstance(error := waiting.exception(), TauError):
+            note(error.line())
+        else:
+            introduce(waiting.result(), advise=True)
+
+    async def _command(self, line: str) -> bool:
+        return show_result(await self._conversation.command(line))
+
+    async def _turn(self, line: str) -> Outcome:
+        writer = ReplyWriter(live=sys.stdout.isatty())
+
+        def show(event: TurnEvent) -> None:
+            model = self._conversation.state.model
+            if self._introduce_later and model is not None:
+                self._introduce_later = False
+                introduce(model, advise=True)
+            writer.show(event)
+
+        return await self._turns.run(line, show)
+
+    def _farewell(self, code: int) -> int:
+        state = self._conversation.state
+        if state.persistent and state.message_count:
+            note(f"Continue with: tau chat --resume {state.name or state.session_id}")
+        return code

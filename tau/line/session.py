@@ -1,0 +1,123 @@
+"""One conversation in line mode: opened and closed in order, turns shown, commands answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from tau.conversation.state import (
+    Cleared,
+    CommandResult,
+    Help,
+    ModelListing,
+    Opening,
+    OpenRequest,
+    Quit,
+    Refused,
+    Said,
+    SessionListing,
+    Switched,
+)
+from tau.line.output import note
+
+if TYPE_CHECKING:
+    from tau.config.settings import Settings
+    from tau.conversation import Conversation
+    from tau.models.info import ModelInfo
+    from tau.sessions.records import StoredMessage
+
+_SHOWN_LINES = 12
+
+
+@asynccontextmanager
+async def opened(
+    settings: Settings, request: OpenRequest, notices: Sequence[str] = ()
+) -> AsyncIterator[tuple[Conversation, Opening]]:
+    """A conversation on its session, after `notices` and its own are shown.
+
+    On the way out a running turn is cancelled and saved, and the session let go of.
+
+    Raises:
+        TauError: The session cannot be opened.
+    """
+    from tau.conversation import Conversation
+
+    conversation = Conversation.start(settings, request)
+    try:
+        opening = await conversation.ready()
+        for notice in [*notices, *opening.notices]:
+            note(notice)
+        yield conversation, opening
+    finally:
+        closing = asyncio.ensure_future(conversation.close())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await closing
+            raise
+
+
+def show_result(result: CommandResult) -> bool:
+    """Render what a slash command gave, on stderr.
+
+    Returns:
+        Whether line mode goes on.
+    """
+    match result:
+        case Said(lines=lines) | SessionListing(lines=lines) | ModelListing(lines=lines):
+            for line in lines:
+                note(line)
+        case Refused(line=line):
+            note(line)
+        case Help(commands=commands):
+            width = max((len(usage) for usage, _ in commands), default=0)
+            for usage, text in commands:
+                note(f"{usage.ljust(width)}  {text}")
+        case Switched(opening=opening, line=line):
+            note(line or opened_line(opening))
+            for said in [*opening.notices, *last_exchange(opening)]:
+                note(said)
+        case Cleared():
+            note("There is nothing to clear in line mode; /new starts a new session.")
+        case Quit():
+            return False
+    return True
+
+
+def introduce(model: ModelInfo, *, advise: bool) -> None:
+    """Say why this model answers, and with `advise` what is to be known about it, where there is anything."""
+    if model.why:
+        note(model.why)
+    if advise and model.advice:
+        note(model.advice)
+
+
+def opened_line(opening: Opening) -> str:
+    """What a person is told about the session they are on."""
+    state = opening.state
+    named = f" ({state.name})" if state.name else ""
+    if state.message_count == 0:
+        return f"New session {state.session_id}{named}"
+    title = f" · {state.title}" if state.title else ""
+    return f"Session {state.session_id}{named}{title} · {state.message_count} messages"
+
+
+def last_exchange(opening: Opening) -> list[str]:
+    """Where a session stopped: the newest message of the person and what was answered, cut to a few lines."""
+    said: list[str] = []
+    for stored in reversed(opening.history.messages):
+        role, lines = stored.message.get("role"), _words(stored)
+        said[:0] = [f"> {line}" if role == "user" else line for line in lines]
+        if role == "user" and lines:
+            break
+    return said
+
+
+def _words(stored: StoredMessage) -> list[str]:
+    content = stored.message.get("content")
+    blocks = content if isinstance(content, list) else []
+    text = "\n".join(str(block["text"]) for block in blocks if isinstance(block, dict) and "text" in block)
+    lines = text.strip().split("\n") if text.strip() else []
+    return lines if len(lines) <= _SHOWN_LINES else [*lines[:_SHOWN_LINES], "…"]

@@ -1,0 +1,114 @@
+"""A prompt with history and completion, drawn by prompt_toolkit, and Esc or Ctrl-C during a turn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import create_input
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import create_output
+from prompt_toolkit.shortcuts import CompleteStyle
+
+from tau.conversation.commands import COMMANDS
+from tau.errors import UsageError
+
+_ESCAPE_WAIT = 0.1
+"""Seconds after which a lone escape byte is the Esc key and not the start of another key."""
+
+
+class _Commands(Completer):
+    """Completes the names of slash commands."""
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        typed = document.text_before_cursor
+        if not typed.startswith("/") or " " in typed:
+            return
+        for command in COMMANDS:
+            name = f"/{command.name}"
+            if name.startswith(typed):
+                yield Completion(name, start_position=-len(typed), display_meta=command.help)
+
+
+class EditingTerminal:
+    """A prompt on the terminal. It is drawn on stdout, or on stderr when the replies go elsewhere.
+
+    Args:
+        state_dir: Where what was typed is remembered; when it cannot be written, it is not.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._input = create_input(sys.stdin)
+        drawn_on = sys.stdout if sys.stdout.isatty() else sys.stderr
+        if not drawn_on.isatty():
+            raise UsageError(
+                "tau chat has a terminal to read from and none to show its prompt on", "pipe the messages in"
+            )
+        mark = "❯ " if (drawn_on.encoding or "").lower().startswith("utf") else "> "
+        self._session: PromptSession[str] = PromptSession(
+            mark,
+            input=self._input,
+            output=create_output(drawn_on),
+            history=_history(state_dir),
+            completer=_Commands(),
+            complete_style=CompleteStyle.READLINE_LIKE,
+        )
+
+    async def ask(self) -> str:
+        """The next message. A paste of several lines is one message.
+
+        Raises:
+            EOFError: Ctrl-D on an empty line.
+            KeyboardInterrupt: Ctrl-C.
+        """
+        return await self._session.prompt_async()
+
+    @contextmanager
+    def keys(self, cancel: Callable[[], None]) -> Iterator[None]:
+        """While this is open, Esc and Ctrl-C call `cancel`; other keys are kept for the next prompt."""
+        loop = asyncio.get_running_loop()
+        early: list[KeyPress] = []
+        flush: asyncio.TimerHandle | None = None
+
+        def take(pressed: list[KeyPress]) -> None:
+            for key in pressed:
+                if key.key in (Keys.Escape, Keys.ControlC):
+                    cancel()
+                else:
+                    early.append(key)
+
+        def read() -> None:
+            nonlocal flush
+            take(self._input.read_keys())
+            if flush is not None:
+                flush.cancel()
+            flush = loop.call_later(_ESCAPE_WAIT, lambda: take(self._input.flush_keys()))
+
+        with self._input.raw_mode(), self._input.attach(read):
+            try:
+                yield
+            finally:
+                if flush is not None:
+                    flush.cancel()
+        store_typeahead(self._input, early)
+
+
+def _history(state_dir: Path) -> History:
+    """What was typed before, in a file that only its owner reads."""
+    path = state_dir / "line-history"
+    try:
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)

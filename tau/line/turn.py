@@ -1,0 +1,64 @@
+"""One turn in line mode: its events shown, and an interrupt that cancels it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import nullcontext
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from tau.events import TurnEnd, TurnEvent
+from tau.line.process import Signals
+
+if TYPE_CHECKING:
+    from tau.conversation import Conversation
+    from tau.line.person import Terminal
+
+
+class Outcome(IntEnum):
+    """How a turn went, as far as an exit code is concerned."""
+
+    DONE = 0
+    FAILED = 1
+    INTERRUPTED = 130
+
+
+class TurnRunner:
+    """Runs the turns of a conversation, one after the other.
+
+    Args:
+        conversation: Opened, its model prepared.
+        signals: Of this run; SIGINT cancels a turn, and given once more ends the run.
+        terminal: Where Esc and Ctrl-C are pressed, or None.
+    """
+
+    def __init__(
+        self, conversation: Conversation, signals: Signals, terminal: Terminal | None = None
+    ) -> None:
+        self._conversation = conversation
+        self._signals = signals
+        self._terminal = terminal
+        self._cancelling: asyncio.Future[None] | None = None
+
+    async def run(self, text: str, show: Callable[[TurnEvent], None]) -> Outcome:
+        """Send a message and hand every event of its turn to `show`."""
+        outcome = Outcome.DONE
+        keys = self._terminal.keys(self._interrupt) if self._terminal else nullcontext()
+        with self._signals.interrupt_calls(self._interrupt), keys:
+            async for event in self._conversation.send(text):
+                show(event)
+                if isinstance(event, TurnEnd) and event.stop_reason != "end_turn":
+                    outcome = Outcome.FAILED
+        if self._cancelling is not None:
+            await self._cancelling
+            self._cancelling = None
+            return Outcome.INTERRUPTED
+        return outcome
+
+    def _interrupt(self) -> None:
+        if self._cancelling is None:
+            self._cancelling = asyncio.ensure_future(self._conversation.cancel())
+        else:
+            self._signals.stop(signal.SIGINT)

@@ -1,0 +1,141 @@
+"""`tau run`: one prompt, as text or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+
+import tau.line
+from tau import events
+from tau.events import TurnEnd, TurnEvent, Usage
+from tau.line.events import event_line, event_type
+from tests.conftest import TAU
+
+if TYPE_CHECKING:
+    from tests.conftest import TauEnv
+
+SCHEMA = json.loads((Path(tau.line.__file__).parent / "events.schema.json").read_text(encoding="utf-8"))
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def sent_text(tau_env: TauEnv) -> str:
+    text: str = tau_env.sent()[-1]["messages"][-1]["content"][0]["text"]
+    return text
+
+
+def test_text_comes_once(tau_env: TauEnv) -> None:
+    tau_env.scripted({"text": "Four.", "chunks": 3})
+    done = tau_env.run("run", "2+2")
+    assert (done.returncode, done.stdout) == (0, "Four.\n")
+    assert tau_env.run("sessions", "list").stdout == ""
+    shown = tau_env.run("sessions", "show", tau_env.sessions()[0].name)
+    assert "2+2" in shown.stdout
+
+
+def test_json_gives_every_event_of_the_turn(tau_env: TauEnv) -> None:
+    tau_env.scripted(
+        {"tools": [{"name": "missing", "input": {"é": "漢"}, "id": "t1"}], "text": "Let me see."},
+        {"reasoning": "hm", "text": "Four.", "usage": {"inputTokens": 100, "outputTokens": 10}},
+    )
+    done = tau_env.run("run", "--json", "2+2", environ={"LC_ALL": "C"})
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    found = lines(done.stdout)
+    assert all(line["v"] == 1 for line in found)
+    kinds = [line["type"] for line in found]
+    assert kinds[0] == "session"
+    assert kinds[1] == "turn_started"
+    assert kinds[-1] == "turn_end"
+    assert kinds.count("turn_end") == 1
+    assert {"text_delta", "reasoning_delta", "message_end", "usage_reported", "tool_use_ended"} <= set(kinds)
+    assert found[0]["session_id"] == tau_env.sessions()[0].name
+    assert found[0]["provider"] == "scripted"
+    assert "".join(line["text"] for line in found if line["type"] == "text_delta") == "Let me see.Four."
+    for line in found:
+        check(line)
+
+
+def test_json_tells_a_failure(tau_env: TauEnv) -> None:
+    tau_env.scripted({"error": "refused", "message": "no such account"})
+    done = tau_env.run("run", "--json", "2+2")
+    assert done.returncode == 1
+    end = lines(done.stdout)[-1]
+    assert (end["type"], end["stop_reason"]) == ("turn_end", "error")
+    assert "no such account" in end["notice"]
+
+
+def test_a_failure_leaves_stdout_empty(tau_env: TauEnv) -> None:
+    tau_env.scripted({"error": "refused", "message": "no such account"})
+    done = tau_env.run("run", "2+2")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no such account" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["run", "-"]], ids=["nothing", "dash"])
+def test_the_prompt_may_come_on_stdin(tau_env: TauEnv, arguments: list[str]) -> None:
+    tau_env.scripted({"text": "Four."})
+    done = tau_env.run(*arguments, stdin="what is\n2+2, caf\u00e9?\n".encode() + b"\xe9")
+    assert (done.returncode, done.stdout) == (0, "Four.\n")
+    assert sent_text(tau_env) == "what is\n2+2, café?\n\ufffd"
+
+
+def test_what_is_piped_in_goes_below_the_prompt(tau_env: TauEnv, tmp_path: Path) -> None:
+    tau_env.scripted({"text": "Fine."})
+    assert tau_env.run("run", "Review this:", stdin=b"a line\n").returncode == 0
+    assert sent_text(tau_env) == "Review this:\n\na line\n"
+    file = tmp_path / "given.txt"
+    file.write_text("from a file\n")
+    with file.open() as given:
+        done = subprocess.run(
+            [TAU, "run", "Review this:"],
+            stdin=given,
+            cwd=tau_env.directory,
+            env=tau_env.environ,
+            check=False,
+            capture_output=True,
+        )
+    assert done.returncode == 0
+    assert sent_text(tau_env) == "Review this:\n\nfrom a file\n"
+
+
+def test_a_silent_pipe_does_not_keep_it_waiting(tau_env: TauEnv) -> None:
+    tau_env.scripted({"text": "Four."})
+    process = tau_env.start("run", "2+2")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.wait(timeout=60) == 0
+    assert process.stdout.read() == b"Four.\n"
+    assert b"Nothing came on stdin" in process.stderr.read()
+    assert sent_text(tau_env) == "2+2"
+
+
+def test_every_event_has_a_schema_with_its_fields() -> None:
+    for kind in get_args(TurnEvent):
+        described = SCHEMA["$defs"][event_type(kind)]
+        fields = {"v", "type", *kind.__dataclass_fields__}
+        assert set(described["properties"]) == fields
+        assert set(described["required"]) == fields
+    listed = {entry["$ref"].rpartition("/")[2] for entry in SCHEMA["oneOf"]}
+    assert listed == {event_type(kind) for kind in get_args(TurnEvent)} | {"session"}
+    reasons = SCHEMA["$defs"]["turn_end"]["properties"]["stop_reason"]["enum"]
+    assert reasons == list(get_args(events.StopReason))
+
+
+def test_a_line_is_one_line_whatever_it_holds() -> None:
+    line = event_line(TurnEnd("error", "a\nb\x1b\ud83d é", Usage(1, 2, 3), 0.5))
+    assert line.isascii()
+    assert len(line.splitlines()) == 1
+    assert json.loads(line)["usage"] == {"input_tokens": 1, "output_tokens": 2, "cached_tokens": 3}
+
+
+def check(line: dict[str, Any]) -> None:
+    """The line against the shipped schema."""
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.validate(line, SCHEMA)
