@@ -46,6 +46,9 @@ def search_index(reconciler: Reconciler, terms: Sequence[Term], query: ListQuery
 
 def _scan_session(reader: SessionReader, terms: Sequence[Term], query: ListQuery) -> list[_Found]:
     """The texts of a session that hold the terms, each with what hits are ordered by."""
+    words = [token for term in terms for token in term.tokens if token.isascii()]
+    if words and not reader.may_hold(words):
+        return []
     session_id, meta = reader.session_id, reader.meta()
     if query.directory not in (None, meta.get("directory")):
         return []

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from tau.sessions.records import (
     AgentState,
@@ -104,6 +104,17 @@ class SessionReader(ABC):
         A damaged message is left out and named by `damage`. Costs what is returned, not what is stored.
         """
 
+    def may_hold(self, words: Sequence[str]) -> bool:
+        """Whether the messages and metadata may hold all these words; False is certain.
+
+        A search without an index asks before it reads a session. A store that cannot tell more cheaply than
+        by reading leaves it at True.
+
+        Args:
+            words: Lower-case ASCII letters and digits; case does not matter, nor where in a word they stand.
+        """
+        return True
+
     @abstractmethod
     def agent_state(self) -> AgentState | None:
         """The agent's state, or None when none was written or it is damaged."""
@@ -120,7 +131,7 @@ class SessionReader(ABC):
     def close(self) -> None:
         """Let go of files and locks. May be called twice."""
 
-    def __enter__(self) -> SessionReader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
