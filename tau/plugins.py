@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 SESSIONS = "tau.sessions"
 """Session stores: ``(StoreContext) -> SessionStore``."""
 
-GROUPS = (SESSIONS,)
+TOOLS = "tau.tools"
+"""Tools a model can call: ``(ToolContext) -> Sequence[tool]``."""
+
+GROUPS = (SESSIONS, TOOLS)
 """The entry point groups of this version."""
 
 OWN_DISTRIBUTION = "tau-terminal"

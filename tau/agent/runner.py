@@ -33,7 +33,7 @@ from tau.agent.history import UNFINISHED_NOTICE, clean_text, text_of, tool_use_i
 from tau.agent.recorder import Recorder
 from tau.agent.retry import Retry
 from tau.config.settings import AgentSettings
-from tau.errors import StoreWriteFailed
+from tau.errors import StoreWriteFailed, TauError
 from tau.events import (
     AgentEvent,
     ErrorRecord,
@@ -58,6 +58,8 @@ from tau.events import (
 from tau.models.failures import describe, is_overflow
 from tau.sessions.records import AGENT_ID, StoredMessage
 from tau.sessions.store import SessionWriter
+from tau.tools.context import ToolContext
+from tau.tools.spill import spill_result
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +84,7 @@ class AgentRunner:
         settings: Window and limits.
         system_prompt: What the model is told first.
         tools: Strands tools.
+        tool_context: Where results too long for the model are spilled; None leaves them whole.
         on_unsaved: Told why what was said is not on disk, and with "" when it is again.
 
     Raises:
@@ -96,11 +99,13 @@ class AgentRunner:
         settings: AgentSettings,
         system_prompt: str,
         tools: Sequence[Any] = (),
+        tool_context: ToolContext | None = None,
         on_unsaved: Callable[[str], None] = lambda reason: None,
     ) -> None:
         tracing.install()
         self._settings = settings
         self._writer = writer
+        self._tool_context = tool_context
         self._on_unsaved = on_unsaved
         self._recorder = Recorder(writer, on_unsaved=self._unsaved_changed)
         self._turn: _Turn | None = None
@@ -160,6 +165,20 @@ class AgentRunner:
             return TurnEnd(stop_reason, notice, turn.usage, time.monotonic() - started)
         finally:
             self._turn = self._task = None
+
+    async def warm_up(self) -> None:
+        """Have a model that reads its prompt slowly read what every request begins with, ahead of the first.
+
+        Models that have nothing to prepare are left alone. A failure is logged: the first turn meets it
+        again and says so.
+        """
+        prepare = getattr(self._agent.model, "prepare", None)
+        if prepare is None:
+            return
+        try:
+            await prepare(self._agent.tool_registry.get_all_tool_specs(), self._agent.system_prompt)
+        except TauError as error:
+            log.warning("The model could not be prepared: %s", error.line())
 
     async def cancel(self) -> None:
         """Stop the running turn: ask first, then, after a grace period, cancel its task.
@@ -371,6 +390,8 @@ class _TurnHooks(HookProvider):
 
     def _after_tool(self, event: AfterToolCallEvent) -> None:
         use = event.tool_use
+        if self._runner._tool_context is not None:
+            event.result = spill_result(event.result, tool=use["name"], context=self._runner._tool_context)
         result = "\n".join(
             clean_text(item["text"]) for item in event.result.get("content", []) if "text" in item
         )

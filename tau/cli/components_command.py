@@ -23,7 +23,7 @@ def components() -> int:
     for group in plugins.GROUPS:
         for outcome in plugins.outcomes(group, disabled=settings.plugins.disabled):
             component = outcome.component
-            chosen = component.name == selected[group] and outcome.state != "refused"
+            chosen = component.name == selected.get(group) and outcome.state != "refused"
             failed = failed or (chosen and outcome.state != "loads")
             state = "built-in" if component.built_in and outcome.state == "loads" else outcome.state
             rows.append(

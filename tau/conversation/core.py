@@ -25,6 +25,8 @@ from tau.sessions.catalog import Catalog
 from tau.sessions.records import ListQuery, MetaValue, SearchHit, SessionSummary
 from tau.sessions.registry import open_store
 from tau.sessions.store import SessionReader, SessionStore, SessionWriter
+from tau.tools.context import Grants, ToolContext
+from tau.tools.registry import build_tools
 
 if TYPE_CHECKING:
     from tau.agent.runner import AgentRunner
@@ -62,6 +64,8 @@ class Core:
         self._prepared: PreparedModel | None = None
         self._runner: AgentRunner | None = None
         self._totals = _Totals()
+        self._grants = Grants()
+        self._warming: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -101,6 +105,7 @@ class Core:
         """Make a freshly opened session the one in hand; the one before is let go of."""
         lost = self._let_go()
         self._session = opened
+        self._grants = Grants()
         if opened.writer is not None:
             self.catalog.mark_open(opened.reader.session_id)
         newest = history.page(opened.reader, before=None, turns=LIVE_TURNS)
@@ -204,6 +209,8 @@ class Core:
             if self._prepared is not None and self.writer is not None:
                 self._build()
             raise
+        if before[1] is not None:
+            await asyncio.to_thread(before[1].close)
         if self.writer is not None:
             self.writer.patch_meta({"role": role})
         return info
@@ -214,13 +221,25 @@ class Core:
 
         assert self._prepared is not None
         assert self.writer is not None
+        context = ToolContext(
+            directory=self.settings.directory,
+            state_dir=self.settings.places.state,
+            session_id=self.writer.session_id,
+            context=self.settings.context,
+            grants=self._grants,
+        )
         self._runner = AgentRunner(
             model=self._prepared.model,
             writer=self.writer,
             settings=self.settings.agent,
             system_prompt=system_prompt(self.settings, bare=self.request.bare),
+            tool_context=context,
+            tools=build_tools(context, disabled=self.settings.plugins.disabled),
             on_unsaved=lambda reason: self._set(unsaved=reason),
         )
+        if self._warming is not None:
+            self._warming.cancel()
+        self._warming = asyncio.create_task(self._runner.warm_up())
         self._refresh()
 
     # The turn -----------------------------------------------------------------------------------
@@ -365,7 +384,11 @@ class Core:
             StoreError: Something that was said could not be saved; everything is closed all the same.
         """
         await self.cancel()
+        if self._warming is not None:
+            self._warming.cancel()
         lost = self._let_go()
+        if self._prepared is not None:
+            await asyncio.to_thread(self._prepared.close)
         if self._catalog is not None:
             self._catalog.close()
         if self._store is not None:

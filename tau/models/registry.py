@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from tau.config.settings import Settings
 from tau.errors import ConfigError, ModelNotReady, TauError
@@ -34,6 +34,14 @@ PROVIDERS = {
 """Provider names and the modules that implement them, each imported when a role asks for it."""
 
 
+@runtime_checkable
+class Closable(Protocol):
+    """A model that holds something beyond this process's memory."""
+
+    def close(self) -> None:
+        """Let go of it; a later call may take it up again."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedModel:
     """A role ready to answer.
@@ -47,6 +55,12 @@ class PreparedModel:
     model: Model
     info: ModelInfo
     side_model: Model
+
+    def close(self) -> None:
+        """Let go of what the models hold, where they hold anything: the embedded one ends its process."""
+        for model in {id(model): model for model in (self.model, self.side_model)}.values():
+            if isinstance(model, Closable):
+                model.close()
 
 
 def provider(name: str, table: str = "provider") -> Provider:

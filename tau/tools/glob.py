@@ -1,0 +1,89 @@
+"""Glob patterns over relative paths: ``*``, ``?``, ``[…]`` in a name, ``**`` for directories, ``{a,b}``."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from tau.tools.refusals import Refused
+
+_MOST_ALTERNATIVES = 64
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+class Glob:
+    """A pattern ready to match.
+
+    A pattern without ``/`` matches names in all directories; one with ``/`` matches from the directory that
+    is looked in. Names that begin with a dot are like any other.
+
+    Args:
+        pattern: As a model wrote it.
+
+    Raises:
+        Refused: It is empty, leaves the directory or has too many alternatives.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._ways = []
+        for way in _expanded(pattern):
+            parts = [part for part in way.split("/") if part not in ("", ".")]
+            if not parts:
+                raise Refused("The pattern is empty; **/* matches every file")
+            if way.startswith(("/", "~")) or ".." in parts:
+                raise Refused(
+                    "The pattern is relative to path and cannot leave it; give the directory as path instead"
+                )
+            if len(parts) == 1 and "/" not in way.rstrip("/"):
+                parts.insert(0, "**")
+            if parts[-1] == "**":
+                parts.append("*")
+            self._ways.append([None if part == "**" else _segment(part) for part in parts])
+
+    def matches(self, path: str) -> bool:
+        """Whether a relative path, with ``/`` between names, matches."""
+        names = path.split("/")
+        return any(_match(way, names) for way in self._ways)
+
+
+def _match(pattern: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:
+    """Match name by name; a place to return to is kept for the last ``**`` only, so the cost stays small."""
+    at, name = 0, 0
+    star, resume = -1, 0
+    while name < len(names):
+        if at < len(pattern) and pattern[at] is None:
+            star, resume = at, name
+            at += 1
+            continue
+        segment = pattern[at] if at < len(pattern) else None
+        if segment is not None and segment.match(names[name]):
+            at += 1
+            name += 1
+            continue
+        if star < 0:
+            return False
+        resume += 1
+        at, name = star + 1, resume
+    return all(segment is None for segment in pattern[at:])
+
+
+@lru_cache(maxsize=256)
+def _segment(part: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(part))
+
+
+def _expanded(pattern: str) -> list[str]:
+    """The patterns that ``{a,b}`` stands for; braces may be nested."""
+    ways, done = [pattern], []
+    while ways:
+        way = ways.pop()
+        braces = _BRACES.search(way)
+        if braces is None:
+            done.append(way)
+        else:
+            ways += [way[: braces.start()] + choice + way[braces.end() :] for choice in braces[1].split(",")]
+        if len(ways) + len(done) > _MOST_ALTERNATIVES:
+            raise Refused(f"The pattern has more than {_MOST_ALTERNATIVES} alternatives in braces")
+    return done
