@@ -1,0 +1,116 @@
+"""One streamed chat completion of the child process, over loopback HTTP; closing it stops the computation."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import httpx
+
+from tau.models.embedded.process import Address
+
+_OVERFLOW = "exceed_context_size_error"
+_FULL = "Context size has been exceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a completion.
+
+    Attributes:
+        text: What was generated, possibly empty.
+        finish: ``stop`` or ``length`` in the last piece with text, else empty.
+        prompt_tokens: Of the whole prompt, in the last piece of all.
+        output_tokens: Generated, in the last piece of all.
+        cached_tokens: Of the prompt and not computed again, in the last piece of all.
+    """
+
+    text: str = ""
+    finish: str = ""
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class Overflow(Exception):
+    """The prompt does not fit into the window."""
+
+
+class Refused(Exception):
+    """The child answered with an error. The text is its own."""
+
+
+class Lost(Exception):
+    """The connection broke: the child is gone."""
+
+
+async def complete(address: Address, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+    """Stream a completion. Leaving the generator closes the connection, and the child stops computing.
+
+    Raises:
+        Overflow: The prompt does not fit.
+        Refused: The child will not do what was asked.
+        Lost: The child ended meanwhile.
+    """
+    request = {**body, "stream": True, "stream_options": {"include_usage": True}}
+    # No certificate is looked at on a loopback http address; loading the system's would cost 30 ms a call.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    timeout = httpx.Timeout(
+        10.0, read=None
+    )  # a long prompt is read in silence; the child's end ends the wait
+    headers = {"Authorization": f"Bearer {address.key}"}
+    try:
+        async with (
+            httpx.AsyncClient(verify=context, trust_env=False, timeout=timeout, headers=headers) as client,
+            client.stream("POST", f"{address.url}/v1/chat/completions", json=request) as response,
+        ):
+            if response.status_code != httpx.codes.OK:
+                _refuse(await response.aread())
+            async with aclosing(_events(response.aiter_bytes())) as events:
+                async for event in events:
+                    yield _piece(event)
+    except httpx.TransportError as error:
+        raise Lost(str(error)) from error
+
+
+async def _events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Any, None]:
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")  # not splitlines: the JSON may hold U+2028
+        for line in lines:
+            if line.startswith(b"data: ") and not line.startswith(b"data: [DONE]"):
+                yield json.loads(line[6:].decode("utf-8", "replace"))
+
+
+def _piece(event: Mapping[str, Any]) -> Piece:
+    if "error" in event:
+        _raise(event["error"])
+    usage = event.get("usage") or {}
+    choice = (event.get("choices") or [{}])[0]
+    return Piece(
+        text=(choice.get("delta") or {}).get("content") or "",
+        finish=choice.get("finish_reason") or "",
+        prompt_tokens=usage.get("prompt_tokens", 0),
+        output_tokens=usage.get("completion_tokens", 0),
+        cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0),
+    )
+
+
+def _refuse(answer: bytes) -> NoReturn:
+    text = answer.decode("utf-8", "replace")
+    try:
+        error = json.loads(text)["error"]
+    except (ValueError, KeyError, TypeError):
+        raise Refused(text) from None
+    _raise(error)
+
+
+def _raise(error: Mapping[str, Any]) -> NoReturn:
+    message = str(error.get("message", error))
+    if error.get("type") == _OVERFLOW or message.startswith(_FULL):
+        raise Overflow(message)
+    raise Refused(message)

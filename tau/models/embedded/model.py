@@ -1,0 +1,352 @@
+"""The embedded model as a strands model: it chooses a tool under a grammar, then answers a short prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from copy import copy
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar, cast
+from uuid import uuid4
+
+from pydantic import BaseModel
+from strands.models.model import BaseModelConfig, Model
+from strands.types.content import Messages, SystemContentBlock
+from strands.types.exceptions import ContextWindowOverflowException
+from strands.types.streaming import StreamEvent
+from strands.types.tools import ToolChoice, ToolSpec
+
+from tau.display import one_line
+from tau.errors import ModelCallFailed
+from tau.models.embedded import grammar, prompts
+from tau.models.embedded.completion import Lost, Overflow, Piece, Refused, complete
+from tau.models.embedded.process import Address, Child, Lease
+
+CHOOSING, ANSWERING, ASIDE = range(3)
+"""The child's slots; each keeps the beginning of its last prompt."""
+
+_SAMPLING = {"temperature": 0.3, "top_p": 0.8, "top_k": 20, "repeat_penalty": 1.1}
+_LOST_SECONDS = 2.0
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class EmbeddedConfig(BaseModelConfig, total=False):
+    """What can be configured while the model is in use.
+
+    Attributes:
+        model_id: The name of the weights.
+        max_tokens: The longest answer.
+        params: Sampling parameters of llama.cpp, over tau's own.
+    """
+
+    model_id: str
+    max_tokens: int
+    params: dict[str, Any]
+
+
+class _Spent(TypedDict):
+    prompt: int
+    output: int
+    cached: int
+
+
+class EmbeddedModel(Model):
+    """A model that runs on this machine, in a child process.
+
+    The child is started by the first call (or `prepare`) and again after it was killed. Closing the
+    generator of a call, or cancelling its task, closes the connection, and the child stops computing.
+
+    Args:
+        weights: The GGUF file.
+        model_id: What to call it.
+        window: Tokens of context, shared by prompt and answer.
+        max_tokens: The longest answer.
+        params: Sampling parameters of llama.cpp, over tau's own.
+        environ: The environment of the child; only what it needs is passed on.
+    """
+
+    def __init__(
+        self,
+        weights: Path,
+        *,
+        model_id: str,
+        window: int,
+        max_tokens: int,
+        params: Mapping[str, Any],
+        environ: Mapping[str, str],
+    ) -> None:
+        self._config = EmbeddedConfig(
+            model_id=model_id, max_tokens=max_tokens, params=dict(params), context_window_limit=window
+        )
+        self._window = window
+        self._lease = Lease(weights, window, environ)
+        self._side = False
+
+    def aside(self) -> EmbeddedModel:
+        """The same model for side calls such as summaries.
+
+        It keeps the caller's prompt and leaves nothing of the history out: what does not fit is an overflow.
+        """
+        other = copy(self)
+        other._config = self._config.copy()
+        other._side = True
+        return other
+
+    def update_config(self, **model_config: Any) -> None:
+        """Change the configuration; the window is fixed."""
+        self._config.update(cast("EmbeddedConfig", model_config))
+
+    def get_config(self) -> EmbeddedConfig:
+        """The configuration."""
+        return self._config
+
+    async def prepare(
+        self, tool_specs: list[ToolSpec] | None = None, system_prompt: str | None = None
+    ) -> None:
+        """Load the weights and read the beginnings of the prompts, so that the first answer comes sooner.
+
+        Raises:
+            ModelNotReady: The weights cannot be loaded.
+            ModelCallFailed: The child ended.
+        """
+        system = prompts.system_prompt(system_prompt, side=self._side)
+        chats: list[tuple[int, prompts.Chat]] = [(self._slot, [{"role": "system", "content": system}])]
+        if tools := prompts.usable_tools(tool_specs or []):
+            chats.insert(0, (CHOOSING, prompts.choosing_head(tools, False)))
+        for slot, chat in chats:
+            body = {"messages": [*chat, {"role": "user", "content": "…"}], "max_tokens": 1, "id_slot": slot}
+            async with aclosing(self._run(body)) as pieces:
+                async for _ in pieces:
+                    continue
+
+    def close(self) -> None:
+        """End the child, unless another model uses it too. A later call starts it again."""
+        self._lease.close()
+
+    async def stream(
+        self,
+        messages: Messages,
+        tool_specs: list[ToolSpec] | None = None,
+        system_prompt: str | None = None,
+        *,
+        tool_choice: ToolChoice | None = None,
+        system_prompt_content: list[SystemContentBlock] | None = None,
+        **kwargs: Any,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Stream the next message of a conversation.
+
+        Args:
+            messages: The history; the newest message is served, as much as fits of the others is sent along.
+            tool_specs: Tools the model may call, one at a time, and only before it has seen a result.
+            system_prompt: Kept by `aside`; else only its directory and the person's instructions are.
+            tool_choice: ``any`` and ``tool`` force a call.
+            system_prompt_content: Not looked at; `system_prompt` says the same.
+            kwargs: Not looked at.
+
+        Raises:
+            ContextWindowOverflowException: The newest message alone does not fit into the window.
+            ModelNotReady: The weights cannot be loaded.
+            ModelCallFailed: The child ended or refused, or a tool call was cut off.
+        """
+        started = time.monotonic()
+        spent = _Spent(prompt=0, output=0, cached=0)
+        turns = prompts.turns_of(messages) or [prompts.Turn("…")]
+        forced = _forced(tool_choice)
+        offered = [spec for spec in tool_specs or [] if forced in (None, "", spec["name"])]
+        yield {"messageStart": {"role": "assistant"}}
+        choice, reason = "", "stop"
+        if offered and (forced is not None or not _has_result(messages)):
+            choice, reason = await self._choose(turns, offered, forced is not None, spent)
+        if reason == "length":
+            raise ModelCallFailed(
+                f"The embedded model's tool call was longer than max_tokens = {self._config['max_tokens']}",
+                "raise max_tokens in the model's table, or ask for less at once",
+            )
+        if choice and choice != grammar.NONE:
+            for event in _call(choice):
+                yield event
+        else:
+            async with aclosing(self._answer(turns, system_prompt, spent)) as answer:
+                async for event in answer:
+                    yield event
+        yield {
+            "metadata": {
+                "usage": {
+                    "inputTokens": spent["prompt"],
+                    "outputTokens": spent["output"],
+                    "totalTokens": spent["prompt"] + spent["output"],
+                    "cacheReadInputTokens": spent["cached"],
+                },
+                "metrics": {"latencyMs": int((time.monotonic() - started) * 1000)},
+            }
+        }
+
+    async def structured_output(
+        self, output_model: type[T], prompt: Messages, system_prompt: str | None = None, **kwargs: Any
+    ) -> AsyncGenerator[dict[str, T | Any], None]:
+        """Answer with an instance of a pydantic model, under a grammar made from its schema.
+
+        Raises:
+            ModelCallFailed: The answer was cut off or is not valid.
+        """
+        spent = _Spent(prompt=0, output=0, cached=0)
+        system = prompts.system_prompt(system_prompt, side=True)
+        chat = prompts.answering(prompts.turns_of(prompt), system, None)
+        body = {**self._body(chat, ASIDE), "grammar": grammar.for_schema(output_model.model_json_schema())}
+        text, _ = await self._collect(body, spent)
+        try:
+            yield {"output": output_model.model_validate_json(text)}
+        except ValueError as error:
+            raise ModelCallFailed(f"The embedded model gave no valid {output_model.__name__}") from error
+
+    async def _choose(
+        self, turns: list[prompts.Turn], offered: list[ToolSpec], forced: bool, spent: _Spent
+    ) -> tuple[str, str]:
+        tools = prompts.usable_tools(offered)
+        rules = grammar.for_tools([(name, schema) for name, schema, _ in tools], may_decline=not forced)
+        body = self._body(prompts.choosing(turns, tools, forced), CHOOSING)
+        return await self._collect({**body, "grammar": rules, "temperature": 0, "repeat_penalty": 1.0}, spent)
+
+    async def _answer(
+        self, turns: list[prompts.Turn], system_prompt: str | None, spent: _Spent
+    ) -> AsyncGenerator[StreamEvent, None]:
+        system = prompts.system_prompt(system_prompt, side=self._side)
+        room = max(self._window - self._config["max_tokens"] - 1_000, 0)
+        tries = (None,) if self._side else (min(prompts.HISTORY_TOKENS, room), 0)
+        yield {"contentBlockStart": {"start": {}}}
+        finish, begun = "", False
+        for history in tries:
+            body = self._body(prompts.answering(turns, system, history), self._slot)
+            try:
+                async with aclosing(self._run(body)) as pieces:
+                    async for piece in pieces:
+                        _count(piece, spent)
+                        finish = piece.finish or finish
+                        if piece.text:
+                            begun = True
+                            yield {"contentBlockDelta": {"delta": {"text": piece.text}}}
+                break
+            except Overflow as error:
+                if begun or not history:
+                    raise self._overflow() from error
+        yield {"contentBlockStop": {}}
+        yield _stop("max_tokens" if finish == "length" else "end_turn")
+
+    @property
+    def _slot(self) -> int:
+        return ASIDE if self._side else ANSWERING
+
+    def _overflow(self) -> ContextWindowOverflowException:
+        what = "The request" if self._side else "The newest message"
+        return ContextWindowOverflowException(
+            f"{what} does not fit into the {self._window} tokens of the embedded model"
+        )
+
+    def _body(self, chat: prompts.Chat, slot: int) -> dict[str, Any]:
+        return {
+            **_SAMPLING,
+            **self._config["params"],
+            "messages": chat,
+            "max_tokens": self._config["max_tokens"],
+            "id_slot": slot,
+            "cache_prompt": True,
+        }
+
+    async def _collect(self, body: Mapping[str, Any], spent: _Spent) -> tuple[str, str]:
+        texts, finish = [], ""
+        try:
+            async with aclosing(self._run(body)) as pieces:
+                async for piece in pieces:
+                    _count(piece, spent)
+                    texts.append(piece.text)
+                    finish = piece.finish or finish
+        except Overflow as error:
+            raise self._overflow() from error
+        return "".join(texts), finish
+
+    async def _run(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+        child = self._lease.child()
+        address = await _loaded(child)
+        try:
+            async with _turn(child), aclosing(complete(address, body)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except Lost as error:
+            raise await _lost(child) from error
+        except Refused as error:
+            said = one_line(str(error), 200)
+            raise ModelCallFailed(f"The embedded model refused the request: {said}") from error
+
+
+@asynccontextmanager
+async def _turn(child: Child) -> AsyncGenerator[None, None]:
+    """Wait until no other call computes; calls may come from several loops, hence no asyncio lock."""
+    while not child.busy.acquire(blocking=False):
+        await asyncio.sleep(0.02)
+    try:
+        yield
+    finally:
+        child.busy.release()
+
+
+async def _loaded(child: Child) -> Address:
+    # Not asyncio.wrap_future: cancelling that would cancel the load for every other caller.
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake(_: object) -> None:
+        with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
+            loop.call_soon_threadsafe(done.set)
+
+    child.ready.add_done_callback(wake)
+    await done.wait()
+    return child.ready.result()
+
+
+async def _lost(child: Child) -> ModelCallFailed:
+    over = await asyncio.to_thread(child.wait_ended, _LOST_SECONDS)
+    how = child.why_ended() if over else "its connection broke"
+    return ModelCallFailed(
+        f"The embedded model stopped in the middle of the answer ({how})",
+        "it is started again by the next message",
+    )
+
+
+def _forced(choice: ToolChoice | None) -> str | None:
+    """None when no tool is forced, "" when any is, else the name of the one that is."""
+    given = cast("Mapping[str, Any]", choice or {})
+    if "tool" in given:
+        return str(given["tool"]["name"])
+    return "" if "any" in given else None
+
+
+def _has_result(messages: Messages) -> bool:
+    return bool(messages) and any("toolResult" in block for block in messages[-1]["content"])
+
+
+def _call(choice: str) -> list[StreamEvent]:
+    name, _, arguments = choice.partition(" ")
+    arguments = json.dumps(json.loads(arguments))
+    return [
+        {
+            "contentBlockStart": {
+                "start": {"toolUse": {"name": name, "toolUseId": f"call_{uuid4().hex[:12]}"}}
+            }
+        },
+        {"contentBlockDelta": {"delta": {"toolUse": {"input": arguments}}}},
+        {"contentBlockStop": {}},
+        _stop("tool_use"),
+    ]
+
+
+def _stop(reason: str) -> StreamEvent:
+    return cast("StreamEvent", {"messageStop": {"stopReason": reason}})
+
+
+def _count(piece: Piece, spent: _Spent) -> None:
+    spent["prompt"] += piece.prompt_tokens
+    spent["output"] += piece.output_tokens
+    spent["cached"] += piece.cached_tokens
