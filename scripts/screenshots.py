@@ -1,0 +1,208 @@
+"""Makes the pictures of the README and docs/tui.md from the scripted provider: python scripts/screenshots.py
+
+Writes docs/images/*.svg, and *.png beside them when rsvg-convert is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tau.config.settings import ModelSettings, Places, SessionsSettings, Settings, TuiSettings
+from tau.conversation.state import OpenRequest
+from tau.events import NoticeRecord, ToolCallRecord, to_line
+from tau.sessions.file import open_store
+from tau.sessions.records import Message, MetaValue
+from tau.sessions.store import SessionWriter, StoreContext
+from tau.tui.app import TauApp
+from tau.tui.screens.chat import ChatScreen
+from tau.tui.widgets.blocks import ToolCard
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+SIZES = {"": (120, 36), "-80x24": (80, 24)}
+
+REPLY = """The job imports `quail.rates`, which **moved** to `quail.money` in 3f2a91c. Three things follow:
+
+1. the import fails at start
+2. the run stops before it writes anything
+3. nobody is told, because the alert is sent *at the end*
+
+```python
+from quail.money import rates
+
+
+def run(day: date) -> None:
+    rates.load(day)
+```
+
+Shall I change the import and run the test again?"""
+
+EARLIER = (
+    ("20200927-081400-3f9a", "wren", "Explain how rates are rounded at the end of a quarter", 7),
+    ("20200928-140200-91c2", "heron", "Move the fixtures of the trains out of the tests", 12),
+    ("20200929-101500-77d0", "dipper", "Which of the three parsers is the slow one?", 4),
+)
+
+
+def said(text: str) -> Message:
+    """A message of the person."""
+    return {"role": "user", "content": [{"text": text}]}
+
+
+def answered(text: str, *blocks: dict[str, Any]) -> Message:
+    """A message of the model."""
+    return {"role": "assistant", "content": [{"text": text}, *blocks]}
+
+
+def record_sessions(home: Path, directory: Path) -> None:
+    """Write the sessions that the pictures show."""
+    store = open_store(StoreContext(data_dir=home / "data", state_dir=home / "state", channel="tui"))
+
+    def begin(session_id: str, name: str, title: str, **totals: int) -> SessionWriter:
+        meta: dict[str, MetaValue] = {"channel": "tui", "role": "default", **totals}
+        return store.create(
+            session_id, meta={**meta, "directory": str(directory), "title": title, "name": name}
+        )
+
+    for session_id, name, title, exchanges in EARLIER:
+        with begin(session_id, name, title) as writer:
+            assert isinstance(writer, SessionWriter)
+            for number in range(exchanges):
+                writer.append(2 * number, said(title if not number else f"And then? ({number})"))
+                writer.append(2 * number + 1, answered("It is in `quail/money.py`."))
+    totals = {"tokens_in": 41_200, "tokens_out": 3_100, "turns": 1, "context_tokens": 68_000}
+    question = "Why does the nightly job fail since Tuesday?"
+    with begin("20200930-153012-c0de", "amber", question, **totals) as writer:
+        assert isinstance(writer, SessionWriter)
+        calls = [
+            {"toolUse": {"toolUseId": "1", "name": "read_file", "input": {"path": "quail/jobs/nightly.py"}}},
+            {
+                "toolUse": {
+                    "toolUseId": "2",
+                    "name": "shell",
+                    "input": {"command": "pytest -x tests"},
+                }
+            },
+        ]
+        results = [
+            {"toolUseId": "1", "status": "success", "content": [{"text": "from quail import rates"}]},
+            {
+                "toolUseId": "2",
+                "status": "error",
+                "content": [{"text": "E   ModuleNotFoundError: No module named 'quail.rates'"}],
+            },
+        ]
+        writer.append(0, said(question))
+        writer.append(1, answered("I look at the job and run its test.", *calls))
+        writer.append(2, {"role": "user", "content": [{"toolResult": result} for result in results]})
+        writer.append(3, answered(REPLY))
+        at = "2020-09-30T15:30:{:02}+00:00"
+        for event in (
+            ToolCallRecord(
+                "read_file", 0, {"path": "quail/jobs/nightly.py"}, "success", "", "not_needed", 0.012, "1",
+                at=at.format(12),
+            ),
+            ToolCallRecord(
+                "shell", 2, {"command": "pytest -x tests"}, "error", "", "approved", 1.8, "2",
+                at=at.format(20),
+            ),
+            NoticeRecord("AGENTS.md was read into the prompt.", at=at.format(31)),
+        ):  # fmt: skip
+            writer.append_event(to_line(event))
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:
+    """Wait for a condition, at most 20 seconds."""
+    end = time.monotonic() + 20
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit("the app did not get there within 20 s")
+        await pilot.pause(0.02)
+    await pilot.pause(0.3)
+
+
+def save(app: TauApp, name: str) -> None:
+    """Write the picture."""
+    path = IMAGES / f"{name}.svg"
+    path.write_text(app.export_screenshot(title="tau"), encoding="utf-8")
+    if shutil.which("rsvg-convert"):
+        png = path.with_suffix(".png")
+        subprocess.run(["rsvg-convert", "--zoom", "1.5", "-o", str(png), str(path)], check=True)
+    print(path)
+
+
+async def pictures(settings: Settings, suffix: str, size: tuple[int, int]) -> None:
+    """The three pictures at one size."""
+    app = TauApp(settings, OpenRequest(channel="tui", name="rook"))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: on_chat(app).status.activity == "Ready")
+        save(app, f"start{suffix}")
+        await pilot.press("f2")
+        await until(pilot, lambda: not isinstance(app.screen, ChatScreen))
+        save(app, f"sessions{suffix}")
+    await close(app)
+    app = TauApp(settings, OpenRequest(channel="tui", resume="amber"))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: on_chat(app).status.activity == "Ready")
+        app.screen.query(ToolCard).last().action_turn()
+        on_chat(app).chat.to_end()
+        on_chat(app).prompt.insert("Yes, and add a test that would have caught it")
+        await pilot.pause(0.3)
+        save(app, f"conversation{suffix}")
+    await close(app)
+
+
+def on_chat(app: TauApp) -> ChatScreen:
+    """The main screen."""
+    screen = app.screen_stack[0]
+    assert isinstance(screen, ChatScreen)
+    return screen
+
+
+async def close(app: TauApp) -> None:
+    """Let go of the session."""
+    assert app.conversation is not None
+    await app.conversation.close()
+
+
+def main() -> None:
+    """Make every picture."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    os.environ.update(TZ="UTC", COLORFGBG="")
+    time.tzset()
+    for suffix, size in SIZES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            home = Path(folder)
+            os.environ["HOME"] = folder
+            directory = home / "src" / "quail"
+            (directory / ".git").mkdir(parents=True)
+            (directory / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+            script = home / "script.json"
+            script.write_text(json.dumps([{"text": "ok"}]), encoding="utf-8")
+            model = ModelSettings(
+                provider="scripted", model_id="claude-sonnet-5", script=str(script), context_window=200_000
+            )
+            settings = Settings(
+                models={"default": model},
+                sessions=SessionsSettings(backend="file"),
+                tui=TuiSettings(theme="dark"),
+                places=Places(data=home / "data", state=home / "state", config=home / "config"),
+                directory=directory,
+            )
+            record_sessions(home, directory)
+            asyncio.run(pictures(settings, suffix, size))
+
+
+if __name__ == "__main__":
+    main()

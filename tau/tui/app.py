@@ -1,0 +1,214 @@
+"""The Textual app: its bindings, its screens, its ways out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.events import Event, Key, Paste
+from textual.screen import Screen
+
+from tau.tui.messages import EndApp
+from tau.tui.screens.chat import ChatScreen
+from tau.tui.theme import CHOICES, THEMES, theme_name
+
+if TYPE_CHECKING:
+    from tau.config.settings import Settings
+    from tau.conversation import Conversation
+    from tau.conversation.state import OpenRequest
+
+log = logging.getLogger(__name__)
+
+QUIT_SECONDS = 3.0
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class TauApp(App[None]):
+    """The app around one conversation.
+
+    Attributes:
+        conversation: Present once the first frame is on the screen.
+        exit_code: What the process ends with.
+        last_line: What is printed once the terminal is restored.
+    """
+
+    TITLE = "tau"
+    CSS_PATH = "screens/chat.tcss"  # textual loads no stylesheet of a default screen
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "quit", "Leave", priority=True),
+        Binding("ctrl+c", "interrupt", "Copy, clear, cancel", show=False),
+        Binding("f1", "help", "Help"),
+    ]
+
+    def __init__(self, settings: Settings, request: OpenRequest, warnings: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.conversation: Conversation | None = None
+        self.exit_code = 0
+        self.last_line = ""
+        self._settings = settings
+        self._request = request
+        self._warnings = list(warnings)
+        self._interrupted = 0.0
+        self._begun = False
+        self._early: list[Event] | None = []
+        for theme in THEMES:
+            self.register_theme(theme)
+        chosen = theme_name(settings.tui.theme)
+        if chosen is None and settings.tui.theme in self.available_themes:
+            chosen = settings.tui.theme
+        if chosen is None:
+            self._warnings.append(
+                f"[tui] theme '{settings.tui.theme}' is not known; using auto ({', '.join(CHOICES)})"
+            )
+        self.theme = chosen or theme_name("auto") or THEMES[0].name
+
+    def get_default_screen(self) -> Screen[None]:
+        """The conversation's screen."""
+        return ChatScreen(self._settings, self._request.role or "default", self._warnings)
+
+    async def on_event(self, event: Event) -> None:
+        """Hold what is typed before the prompt is there: with nothing focused, Textual drops it."""
+        if self._early is not None and not event.is_forwarded and _is_typed(event):
+            self._early.append(event)
+        else:
+            await super().on_event(event)
+
+    def on_descendant_focus(self) -> None:
+        """The prompt is there: it gets what was typed, in order."""
+        early, self._early = self._early, None
+        for event in early or ():
+            self.post_message(event)
+
+    def on_mount(self) -> None:
+        """Watch for signals; everything heavy waits for the first frame."""
+        self._begun = True
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, partial(self._signalled, number))
+        self.call_after_refresh(self._begin)
+
+    @work(group="begin")
+    async def _begin(self) -> None:
+        await asyncio.to_thread(_import_conversation)
+        from tau.conversation import Conversation
+
+        self.conversation = Conversation.start(self._settings, self._request)
+        screen = self.screen_stack[0]
+        assert isinstance(screen, ChatScreen)
+        screen.begin(self.conversation)
+        await asyncio.to_thread(_import_reply)
+
+    # Ways out ----------------------------------------------------------------------------------
+
+    def leave(self, code: int, line: str = "") -> None:
+        """End the app; `line` is printed once the terminal is restored."""
+        self.exit_code, self.last_line = code, line
+        self.exit(return_code=code)
+
+    @on(EndApp)
+    def _leave(self, message: EndApp) -> None:
+        self.leave(message.code, message.line)
+
+    async def action_quit(self) -> None:
+        """Leave; what is said is on disk already."""
+        self.leave(0)
+
+    def _signalled(self, number: int) -> None:
+        self.leave(128 + number)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A defect: logged with its traceback, one line for the person, no traceback on the screen.
+
+        While the screen is being taken down, work that was still going on misses its widgets; that is none.
+        """
+        if self._begun and not self.is_running:
+            log.debug("While the app ended", exc_info=error)
+            return
+        if not self.last_line:
+            cause = error.__cause__ or error  # a worker's failure wraps what went wrong
+            log.error("The app failed", exc_info=error)
+            path = self._settings.places.logs / "tau.log"
+            self.exit_code = 1
+            self.last_line = f"tau: stopped by a defect ({type(cause).__name__}); {path} has the details"
+        self._return_code = 1
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        self._close_messages_no_wait()
+
+    # Copying -----------------------------------------------------------------------------------
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy through the terminal and the system's clipboard program, and say what came of it."""
+        super().copy_to_clipboard(text.encode("utf-8", "replace").decode("utf-8"))
+        self._copy(text)
+
+    @work(group="copy", exclusive=True)
+    async def _copy(self, text: str) -> None:
+        from tau.tui.clipboard import copy_with_program
+
+        program = await copy_with_program(text)
+        amount = f"{len(text):,} character{'' if len(text) == 1 else 's'}"
+        if program:
+            self._say(f"Copied {amount} ({program})")
+        else:
+            self._say(f"Sent {amount} to the terminal's clipboard; it does not confirm, so paste to check")
+
+    def action_interrupt(self) -> None:
+        """With nothing selected: put the draft away, else cancel the turn, else leave at the second press."""
+        screen = self.screen
+        if not isinstance(screen, ChatScreen):
+            self._say("Esc goes back, Ctrl+Q leaves")
+            return
+        draft = screen.prompt.written_out()
+        if draft.strip():
+            screen.prompt.remember(draft)
+            screen.prompt.empty()
+            self._say("The draft is put away; Up brings it back")
+        elif screen.busy:
+            screen.action_cancel()
+        elif monotonic() - self._interrupted < QUIT_SECONDS:
+            self.leave(0)
+        else:
+            self._interrupted = monotonic()
+            self._say("Ctrl+C again leaves")
+
+    def _say(self, text: str) -> None:
+        screen = self.screen_stack[0]
+        if isinstance(screen, ChatScreen):
+            screen.status.say(text)
+
+    async def action_help(self) -> None:
+        """Show the keys and commands."""
+        from tau.tui.screens.help import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+
+def _is_typed(event: Event) -> bool:
+    """Whether an event is text for the prompt, and not a key that commands the app."""
+    typed = isinstance(event, Key) and (event.is_printable or event.key in ("enter", "backspace"))
+    return typed or isinstance(event, Paste)
+
+
+def _import_conversation() -> None:
+    import tau.conversation.conversation  # noqa: F401  # imported for its weight, off the loop
+
+
+def _import_reply() -> None:
+    import tau.tui.history
+    import tau.tui.turn_view
+    import tau.tui.widgets.reply  # noqa: F401  # imported for its weight, off the loop
+    from tau.tui.markdown import parse
+
+    parse("*a*\n\n```python\n1\n```")  # the first text compiles its patterns

@@ -1,0 +1,103 @@
+"""Fits text into a number of terminal cells: shortening, spreading over a line, amounts in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+
+from tau.display import one_line
+
+MAIN_ARGUMENTS = ("path", "command", "pattern", "query", "url", "name", "label", "text")
+
+
+def shorten_end(text: str, width: int) -> str:
+    """The text in at most `width` cells, its end replaced by ``…`` when it is longer."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(0, width - 1)).rstrip() + "…" if width > 0 else ""
+
+
+def shorten_middle(text: str, width: int) -> str:
+    """The text in at most `width` cells, its middle replaced by ``…`` when it is longer."""
+    if cell_len(text) <= width:
+        return text
+    if width < 4:
+        return shorten_end(text, width)
+    tail_width = (width - 1) * 2 // 3
+    head = set_cell_size(text, width - 1 - tail_width).rstrip()
+    tail = text
+    while cell_len(tail) > tail_width:
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
+def shorten_path(path: str, home: str | None = None) -> str:
+    """The path with the home directory as ``~``."""
+    base = home if home is not None else str(Path.home())
+    if path == base:
+        return "~"
+    return "~" + path[len(base) :] if base != "/" and path.startswith(base + "/") else path
+
+
+def spread(left: Content, right: Content, width: int) -> Content:
+    """Both on one line of `width` cells, `right` at its end; `left` gives way when there is no room."""
+    room = max(0, width - right.cell_length - 1)
+    if left.cell_length > room:
+        left = left.truncate(room, ellipsis=True)
+    gap = max(0, width - left.cell_length - right.cell_length)
+    return Content.assemble(left, " " * gap, right)
+
+
+def keep_what_fits(parts: Sequence[tuple[int, Content]], width: int, separator: Content) -> Content:
+    """The parts joined in their order, without those of the lowest rank for which there is no room."""
+    kept = list(parts)
+    while True:
+        joined = separator.join([part for _, part in kept])
+        if joined.cell_length <= width or not kept:
+            return joined
+        kept.remove(min(kept, key=lambda part: part[0]))
+
+
+def tokens(count: int) -> str:
+    """A number of tokens as a person reads it: ``812``, ``4.1k``, ``41k``, ``1.2M``."""
+    if count < 1_000:
+        return str(count)
+    if count < 10_000:
+        return f"{count / 1_000:.1f}k"
+    if count < 1_000_000:
+        return f"{count // 1_000}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def duration(seconds: float) -> str:
+    """A time span as a person reads it: ``12 ms``, ``1.8 s``, ``41 s``, ``2 min 5 s``."""
+    if seconds < 1:
+        return f"{seconds * 1_000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def size(count: float) -> str:
+    """A number of bytes as a person reads it, in powers of ten: ``412 MB``, ``1.1 GB``."""
+    if count < 1_000_000:
+        return f"{count / 1_000:.0f} kB"
+    if count < 1_000_000_000:
+        return f"{count / 1_000_000:.0f} MB"
+    return f"{count / 1_000_000_000:.1f} GB"
+
+
+def main_argument(arguments: Mapping[str, Any]) -> str:
+    """The argument that says best what a call is about, on one line."""
+    for name in MAIN_ARGUMENTS:
+        if name in arguments:
+            return one_line(str(arguments[name]), 200)
+    first = next(iter(arguments.values()), "")
+    return one_line(str(first), 200)

@@ -1,0 +1,60 @@
+"""The messages that widgets of the app send up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.message import Message
+
+
+@dataclass
+class Submitted(Message):
+    """The person sent what stands in the prompt; `text` has its pastes written out."""
+
+    text: str
+
+
+@dataclass
+class TakeBack(Message):
+    """The person wants the newest waiting message back in the prompt."""
+
+
+@dataclass
+class ScrollChat(Message):
+    """The chat is to move by pages (negative: up)."""
+
+    pages: int
+
+
+@dataclass
+class TopReached(Message):
+    """The person asked for more above the first turn shown."""
+
+
+@dataclass
+class LinkChosen(Message):
+    """A link of a reply was clicked."""
+
+    address: str
+
+
+@dataclass
+class RowChosen(Message):
+    """A row of a list was chosen with Enter or a click."""
+
+    index: int
+
+
+@dataclass
+class RowReached(Message):
+    """The cursor of a list is on this row."""
+
+    index: int
+
+
+@dataclass
+class EndApp(Message):
+    """The app is to end with this exit code; `line` is printed once the terminal is restored."""
+
+    code: int = 0
+    line: str = ""

@@ -1,0 +1,68 @@
+"""The messages that wait: typed before the model was ready, or while a turn runs."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Static
+
+from tau.display import one_line
+
+SHOWN = 3
+
+
+class Outbox(Static):
+    """The waiting messages, shown over the prompt in the order they will be sent."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+        super().__init__("", id=id, markup=False)
+        self._texts: list[str] = []
+
+    def on_mount(self) -> None:
+        """Hide while nothing waits."""
+        self._redraw()
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def add(self, text: str) -> None:
+        """A message waits."""
+        self._texts.append(text)
+        self._redraw()
+
+    def next(self) -> str | None:
+        """The message that is sent now, or None."""
+        if not self._texts:
+            return None
+        text = self._texts.pop(0)
+        self._redraw()
+        return text
+
+    def take_back(self) -> str | None:
+        """The newest waiting message, which waits no longer, or None."""
+        if not self._texts:
+            return None
+        text = self._texts.pop()
+        self._redraw()
+        return text
+
+    def take_all(self) -> str:
+        """Every waiting message as one text; none waits any longer."""
+        text = "\n\n".join(self._texts)
+        self._texts.clear()
+        self._redraw()
+        return text
+
+    def _redraw(self) -> None:
+        self.display = bool(self._texts)
+        lines = [
+            Content.assemble(("⋯ waiting  ", "$accent"), (one_line(text, 160), "$quiet"))
+            for text in self._texts[:SHOWN]
+        ]
+        if len(self._texts) > SHOWN:
+            lines.append(Content.assemble((f"  and {len(self._texts) - SHOWN} more", "$quiet")))
+        if lines:
+            lines[-1] = Content.assemble(lines[-1], ("   ↑ takes it back", "$faint"))
+        self.update(Content("\n").join(lines))

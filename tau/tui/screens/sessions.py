@@ -1,0 +1,307 @@
+"""The session picker: this directory or all, filtered as one types, searched by content, previewed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from pathlib import PurePath
+from typing import TYPE_CHECKING, ClassVar, overload
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from tau.display import one_line
+from tau.errors import TauError
+from tau.sessions.records import ListQuery, SearchHit, SessionSummary
+from tau.tui.fit import shorten_end, shorten_path
+from tau.tui.history import turns_of
+from tau.tui.messages import RowChosen, RowReached
+from tau.tui.widgets.chat import blocks_of
+from tau.tui.widgets.row_list import Row, RowList
+from tau.tui.widgets.start_page import when
+
+if TYPE_CHECKING:
+    from tau.conversation import Conversation
+
+FIRST_PAGE = 100
+PAGE = 500
+HITS = 20
+NAME_WIDTH = 10
+SEARCH_AFTER = 0.2
+PREVIEW_AFTER = 0.12
+PREVIEW_FROM_WIDTH = 100
+PREVIEWED_TURNS = 3
+
+
+class Known:
+    """A session of the list, with what filtering and grouping look at."""
+
+    def __init__(self, summary: SessionSummary) -> None:
+        self.summary = summary
+        self.session_id = summary.session_id
+        self.title = one_line(summary.text("title") or "(no title)")
+        self.group = date_group(summary.updated_at, datetime.now().astimezone().date())
+        self.words = f"{self.title} {summary.text('name')} {summary.session_id}".casefold()
+
+
+class Rows(Sequence[Row]):
+    """The rows of the list, made when they are drawn."""
+
+    def __init__(
+        self, make: Callable[[Known | SearchHit | str], Row], entries: Sequence[Known | SearchHit | str]
+    ) -> None:
+        self.entries = entries
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
+        if isinstance(place, slice):
+            return [self._make(entry) for entry in self.entries[place]]
+        return self._make(self.entries[place])
+
+
+def id_of(entry: Known | SearchHit | str) -> str:
+    """The session an entry stands for; empty for a heading."""
+    return "" if isinstance(entry, str) else entry.session_id
+
+
+class SessionPicker(ModalScreen[str | None]):
+    """Chooses a session; the result is its id, or None.
+
+    Args:
+        conversation: Lists, searches and previews.
+        directory: The directory whose sessions are shown first; None for all.
+        here: The directory tau works in.
+    """
+
+    AUTO_FOCUS = "#filter"
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["sessions.tcss", "../widgets/row_list.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f2", "dismiss_picker", "Back", priority=True),
+        Binding("tab", "widen", "All directories", priority=True),
+        Binding("up", "list('move', -1)", "Up", priority=True, show=False),
+        Binding("down", "list('move', 1)", "Down", priority=True, show=False),
+        Binding("pageup", "list('page', -1)", "Page up", priority=True, show=False),
+        Binding("pagedown", "list('page', 1)", "Page down", priority=True, show=False),
+        Binding("enter", "choose", "Resume", priority=True),
+    ]
+
+    def __init__(self, conversation: Conversation, directory: str | None, here: str) -> None:
+        super().__init__()
+        self._conversation = conversation
+        self._directory = directory
+        self._here = here
+        self._known: list[Known] = []
+        self._complete = False
+        self._hits: Sequence[SearchHit] = ()
+        self._rows = Rows(self._row, [])
+        self._search_timer: Timer | None = None
+        self._preview_timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """The filter, the list and the preview."""
+        with Vertical(id="picker"):
+            yield Static("", id="picker-title", markup=False)
+            yield Input(placeholder="Type to filter and search", id="filter", compact=True)
+            with Horizontal(id="picker-middle"):
+                yield RowList(id="session-list")
+                yield VerticalScroll(id="preview", can_focus=False)
+            yield Static("", id="picker-keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin with the newest sessions."""
+        self._load()
+
+    def on_resize(self) -> None:
+        """Preview only where there is room."""
+        self.query_one("#preview").display = self.size.width >= PREVIEW_FROM_WIDTH
+
+    # Loading -----------------------------------------------------------------------------------
+
+    @work(group="load", exclusive=True)
+    async def _load(self) -> None:
+        self._known, self._complete = [], False
+        self._describe()
+        size = FIRST_PAGE
+        while not self._complete:
+            query = ListQuery(
+                directory=self._directory,
+                limit=size,
+                offset=len(self._known),
+                exclude=self._conversation.state.session_id,
+            )
+            try:
+                page = await self._conversation.sessions(query)
+            except TauError as error:
+                self.query_one("#picker-title", Static).update(Content(one_line(error.line())))
+                return
+            first = not self._known
+            self._known += [Known(summary) for summary in page]
+            self._complete = len(page) < size
+            if first or self._words():
+                self._show_rows(keep=not first)
+            elif self._complete:
+                self._show_rows(keep=True)
+            self._describe()
+            size = PAGE
+
+    @on(Input.Changed, "#filter")
+    def _filter_changed(self) -> None:
+        self._hits = ()
+        self._show_rows()
+        if self._search_timer is not None:
+            self._search_timer.stop()
+        self._search_timer = self.set_timer(SEARCH_AFTER, self._search)
+
+    @work(group="search", exclusive=True)
+    async def _search(self) -> None:
+        words = self.query_one("#filter", Input).value.strip()
+        if len(words) < 2:
+            return
+        try:
+            query = ListQuery(directory=self._directory, limit=HITS)
+            self._hits = await self._conversation.search(words, query)
+        except TauError as error:
+            self._hint(error.line())
+            return
+        self._show_rows(keep=True)
+
+    def _words(self) -> list[str]:
+        return self.query_one("#filter", Input).value.casefold().split()
+
+    # Showing -----------------------------------------------------------------------------------
+
+    def _describe(self) -> None:
+        where = "every directory" if self._directory is None else shorten_path(one_line(self._here))
+        count = f"{len(self._known):,}" + ("" if self._complete else "+")
+        title = Content.assemble(("Sessions", "bold"), (f"  {where} · {count}", "$quiet"))
+        self.query_one("#picker-title", Static).update(title)
+        other = "this directory" if self._directory is None else "all directories"
+        keys = [("Enter", " resume"), ("Tab", f" {other}"), ("Esc", " back")]
+        parts: list[str | tuple[str, str]] = []
+        for key, meaning in keys:
+            parts += [(key, "$accent"), (meaning + "   ", "$quiet")]
+        self.query_one("#picker-keys", Static).update(Content.assemble(*parts))
+
+    def _show_rows(self, *, keep: bool = False) -> None:
+        chosen = self._chosen() if keep else ""
+        words = self._words()
+        entries: list[Known | SearchHit | str] = []
+        group = ""
+        for known in self._known:
+            if all(word in known.words for word in words):
+                if known.group != group:
+                    group = known.group
+                    entries.append(group)
+                entries.append(known)
+        if self._hits:
+            entries += ["In the text", *self._hits]
+        self._rows = Rows(self._row, entries or ["Nothing fits" if words else "No sessions yet"])
+        place = next((n for n, entry in enumerate(entries) if chosen and id_of(entry) == chosen), None)
+        self.query_one(RowList).show(self._rows, cursor=place)
+
+    def _row(self, entry: Known | SearchHit | str) -> Row:
+        if isinstance(entry, str):
+            return Row(entry, heading=True)
+        if isinstance(entry, SearchHit):
+            title = next((k.title for k in self._known if k.session_id == entry.session_id), entry.session_id)
+            right = f"{shorten_end(title, 30)} · message {entry.index + 1}"
+            return Row(one_line(entry.snippet), right=right)
+        summary = entry.summary
+        name = shorten_end(one_line(summary.text("name")), NAME_WIDTH - 1)
+        count = summary.message_count
+        right = f"{count} message{'' if count == 1 else 's'}"
+        if self._directory is None:
+            place = shorten_path(one_line(summary.text("directory"))).rpartition("/")[2]
+            right = f"{shorten_end(place, 16)} · {right}"
+        return Row(entry.title, left=f"{when(summary.updated_at):<13} {name:<{NAME_WIDTH}}", right=right)
+
+    def _chosen(self) -> str:
+        place = self.query_one(RowList).cursor
+        return id_of(self._rows.entries[place]) if 0 <= place < len(self._rows) else ""
+
+    # Preview -----------------------------------------------------------------------------------
+
+    @on(RowReached)
+    def _row_reached(self) -> None:
+        if self._preview_timer is not None:
+            self._preview_timer.stop()
+        self._preview_timer = self.set_timer(PREVIEW_AFTER, self._preview)
+
+    @work(group="preview", exclusive=True)
+    async def _preview(self) -> None:
+        session = self._chosen()
+        preview = self.query_one("#preview", VerticalScroll)
+        if not session or not preview.display:
+            await preview.remove_children()
+            return
+        try:
+            page = await self._conversation.preview(session, PREVIEWED_TURNS)
+        except TauError as error:
+            self._hint(error.line())
+            return
+        blocks = [block for turn in turns_of(page.messages, ()) for block in blocks_of(turn)]
+        with self.app.batch_update():
+            await preview.remove_children()
+            await preview.mount_all(blocks)
+        preview.anchor()
+
+    def _hint(self, text: str) -> None:
+        self.query_one("#picker-keys", Static).update(Content(one_line(text)))
+
+    # Keys --------------------------------------------------------------------------------------
+
+    def action_dismiss_picker(self) -> None:
+        """Back to the conversation."""
+        self.dismiss(None)
+
+    def action_widen(self) -> None:
+        """Show the sessions of every directory, or of this one again."""
+        self._directory = None if self._directory is not None else self._here
+        self._hits = ()
+        self._load()
+        self._search()
+
+    def action_list(self, what: str, step: int) -> None:
+        """Move the cursor of the list while the filter keeps the keys."""
+        rows = self.query_one(RowList)
+        if what == "move":
+            rows.action_move(step)
+        else:
+            rows.action_page(step)
+
+    def action_choose(self) -> None:
+        """Resume the session under the cursor."""
+        if chosen := self._chosen():
+            self.dismiss(chosen)
+
+    @on(RowChosen)
+    def _row_chosen(self) -> None:
+        self.action_choose()
+
+
+def date_group(moment: str, today: date) -> str:
+    """The heading a stored moment belongs under: Today, Yesterday, This week, or the month."""
+    try:
+        day = datetime.fromisoformat(moment).astimezone().date()
+    except ValueError:
+        return "Undated"
+    if day >= today:
+        return "Today"
+    if day == today - timedelta(days=1):
+        return "Yesterday"
+    if day > today - timedelta(days=7):
+        return "This week"
+    return day.strftime("%B %Y")

@@ -1,0 +1,88 @@
+"""Sends the messages that wait, one turn at a time, and gives back what was not answered."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from tau.events import TurnStarted
+
+if TYPE_CHECKING:
+    from tau.tui.screens.chat import ChatScreen
+    from tau.tui.turn_view import TurnView
+
+BROKEN_OFF = ("cancelled", "error", "busy")
+"""How a turn ends when what waits behind it is not to be sent by itself."""
+
+
+class Turns:
+    """The turns of the conversation on a screen."""
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+        self._turn: TurnView | None = None
+        self._cancelling = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs."""
+        return self._turn is not None
+
+    @property
+    def activity(self) -> str:
+        """What the running turn is doing."""
+        if self._turn is None:
+            return ""
+        return "Cancelling…" if self._cancelling else self._turn.activity
+
+    def submit(self, text: str) -> None:
+        """Send a message as soon as it can be."""
+        self._screen.outbox.add(text)
+        self.send_next()
+
+    def send_next(self) -> None:
+        """Send the message that waits longest, if there is one and nothing is in the way."""
+        if not self.busy and self._screen.may_send and (text := self._screen.outbox.next()) is not None:
+            from tau.tui.turn_view import TurnView
+
+            screen = self._screen
+            first_index = screen.conversation.state.message_count
+            self._turn = TurnView(screen.chat, screen.events_pane, first_index)
+            self._cancelling = False
+            screen.show_activity()
+            screen.run_worker(self._run(self._turn, text), group="turn")
+
+    def cancel(self) -> None:
+        """Cancel the running turn; with none, take back what waits."""
+        if not self.busy:
+            self.return_waiting()
+        elif not self._cancelling:
+            self._cancelling = True
+            self._screen.show_activity()
+            self._screen.run_worker(self._screen.conversation.cancel(), group="cancel")
+
+    def return_waiting(self) -> None:
+        """Put the messages that wait back into the prompt."""
+        if len(self._screen.outbox):
+            self._screen.prompt.put(self._screen.outbox.take_all())
+            self._screen.status.say("The waiting messages are back in the prompt")
+
+    async def _run(self, view: TurnView, text: str) -> None:
+        screen = self._screen
+        try:
+            async with aclosing(screen.conversation.send(text)) as events:  # type: ignore[type-var]  # a generator
+                async for event in events:
+                    if isinstance(event, TurnStarted):
+                        await screen.turn_begins()
+                    await view.show(event)
+                    if view.end is None and screen.status.activity != self.activity:
+                        screen.status.work(self.activity)
+        finally:
+            self._turn = None
+        screen.show_activity()
+        screen.turn_over()
+        if not view.started or (view.end and view.end.stop_reason == "error" and not view.anything):
+            screen.prompt.put(text)
+        if view.end is None or view.end.stop_reason in BROKEN_OFF:
+            self.return_waiting()
+        self.send_next()

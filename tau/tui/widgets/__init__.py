@@ -1,0 +1,1 @@
+"""The app's widgets; each looks after one part of the screen."""

@@ -1,0 +1,144 @@
+"""The header line and the status row: one line each, drawn from a snapshot of the conversation."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tau.display import one_line
+from tau.tui.fit import keep_what_fits, shorten_end, shorten_middle, shorten_path, spread, tokens
+
+if TYPE_CHECKING:
+    from tau.conversation.state import ConversationState
+
+QUIET = "$quiet"
+ACCENT = "$accent"
+DOT = Content.assemble((" · ", "$faint"))
+HINT_SECONDS = 6.0
+
+
+class HeaderBar(Widget):
+    """τ, directory and branch at the left; session name, role and model at the right."""
+
+    state: reactive[ConversationState | None] = reactive(None)
+    directory = reactive("")
+    branch = reactive("")
+    role = reactive("default")
+
+    def render(self) -> Content:
+        """The line at the present width."""
+        width = self.size.width - 2
+        right = self._right(width // 2)
+        branch = f" · {shorten_end(one_line(self.branch), 24)}" if self.branch else ""
+        room = width - right.cell_length - len(branch) - 6
+        path = shorten_middle(shorten_path(one_line(self.directory)), max(8, room))
+        left = Content.assemble(("τ", f"{ACCENT} bold"), "  ", path, (branch, QUIET))
+        return Content.assemble(" ", spread(left, right, width))
+
+    def _right(self, room: int) -> Content:
+        state = self.state
+        name = one_line(state.name) if state else ""
+        role = state.role if state else self.role
+        if state is None or (state.model is None and not state.model_problem):
+            model = "…"
+        elif state.model is None:
+            model = "no model"
+        else:
+            model = one_line(state.model.model_id)
+        named = Content.assemble((f"{name} · ", QUIET)) if name else Content("")
+        line = Content.assemble(named, (f"{one_line(role)} → ", QUIET), model)
+        if line.cell_length > room:
+            spent = line.cell_length - len(model)
+            line = Content.assemble(
+                named, (f"{one_line(role)} → ", QUIET), shorten_middle(model, max(8, room - spent))
+            )
+        return line
+
+
+class StatusBar(Widget):
+    """What tau is doing at the left; context, tokens and what is folded away at the right."""
+
+    state: reactive[ConversationState | None] = reactive(None)
+    activity = reactive("Connecting…")
+    hint = reactive("")
+    folded_events = reactive(0)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+        super().__init__(id=id)
+        self._since: float | None = None
+        self._ticker: Timer | None = None
+        self._hint_timer: Timer | None = None
+
+    def say(self, hint: str) -> None:
+        """Show a sentence in place of the activity for some seconds."""
+        if self._hint_timer is not None:
+            self._hint_timer.stop()
+        self.hint = hint
+        self._hint_timer = self.set_timer(HINT_SECONDS, self.unsay)
+
+    def unsay(self) -> None:
+        """Take the sentence away."""
+        self.hint = ""
+
+    def work(self, activity: str) -> None:
+        """Show an activity with the seconds it has taken."""
+        if self._since is None:
+            self._since = monotonic()
+        self.activity = activity
+        if self._ticker is None:
+            self._ticker = self.set_interval(1.0, self.refresh)
+
+    def rest(self, activity: str) -> None:
+        """Show an activity that takes no time."""
+        self._since = None
+        if self._ticker is not None:
+            self._ticker.stop()
+            self._ticker = None
+        self.activity = activity
+
+    def render(self) -> Content:
+        """The line at the present width."""
+        width = self.size.width - 2
+        if self.hint:
+            left = Content.assemble((one_line(self.hint), "$warning"))
+        elif self._since is not None:
+            seconds = int(monotonic() - self._since)
+            left = Content.assemble(
+                ("✻ ", ACCENT), self.activity, (f" {seconds} s", QUIET), (" · Esc cancels", QUIET)
+            )
+        else:
+            left = Content.assemble((self.activity, QUIET))
+        room = max(0, width - left.cell_length - 2)
+        return Content.assemble(" ", spread(left, keep_what_fits(self._figures(), room, DOT), width))
+
+    def _figures(self) -> list[tuple[int, Content]]:
+        state = self.state
+        if state is None:
+            return []
+        parts: list[tuple[int, Content]] = []
+        if state.unsaved:
+            parts.append((9, Content.assemble(("not saved", "$error"))))
+        elif not state.persistent:
+            parts.append((3, Content.assemble(("kept in memory only", "$warning"))))
+        if self.folded_events:
+            plural = "event" if self.folded_events == 1 else "events"
+            parts.append((1, Content.assemble((f"{self.folded_events} {plural} F4", QUIET))))
+        parts.append((8, Content.assemble((self._context_share(state), QUIET))))
+        usage = state.usage
+        if usage.input_tokens or usage.output_tokens:
+            totals = f"{tokens(usage.input_tokens)} in {tokens(usage.output_tokens)} out"
+            parts.append((5, Content.assemble((totals, QUIET))))
+        return parts
+
+    def _context_share(self, state: ConversationState) -> str:
+        window = state.model.context_window if state.model else None
+        if state.context_tokens is None:
+            return "ctx unknown" if state.message_count else "ctx empty"
+        if window:
+            return f"ctx {round(100 * state.context_tokens / window)} %"
+        return f"ctx {tokens(state.context_tokens)}"

@@ -1,0 +1,205 @@
+"""What a transcript is made of: the person's rows, reasoning, tool cards, notices, the folded line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from tau.display import one_line, visible
+from tau.events import Approval, Level, ToolStatus
+from tau.tui.fit import duration as in_words
+from tau.tui.fit import main_argument
+
+QUIET = "$quiet"
+SHOWN_LINES = 200
+SHOWN_CHARACTERS = 20_000
+
+
+def capped(text: str) -> str:
+    """A text that is cheap to lay out: its head and its tail, with what is left out said between them."""
+    if len(text) > SHOWN_CHARACTERS:
+        half = SHOWN_CHARACTERS // 2
+        text = f"{text[:half]}\n… {len(text) - 2 * half:,} characters not shown …\n{text[-half:]}"
+    lines = visible(text).split("\n")
+    if len(lines) > SHOWN_LINES:
+        half = SHOWN_LINES // 2
+        lines[half:-half] = [f"… {len(lines) - 2 * half:,} lines not shown …"]
+    return "\n".join(lines)
+
+
+class UserRow(Static):
+    """What the person said, with the accent bar."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(Content(capped(text.rstrip())), markup=False)
+
+
+class NoticeRow(Static):
+    """One sentence: what happened, to what, and what to do."""
+
+    MARKS: ClassVar[dict[Level, tuple[str, str]]] = {
+        "info": ("·", "$quiet"),
+        "warning": ("!", "$warning"),
+        "error": ("✗", "$error"),
+    }
+
+    def __init__(self, text: str, level: Level = "info") -> None:
+        mark, style = self.MARKS.get(level, self.MARKS["info"])
+        body = visible(text)
+        super().__init__(
+            Content.assemble((f"{mark} ", style), (body, "" if level != "info" else QUIET)), markup=False
+        )
+        self.add_class(f"-{level}")
+
+
+class LinesRow(Static):
+    """Plain lines a command said."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(Content(capped(text)), markup=False)
+
+
+class Folded(Static, can_focus=True):
+    """A line that opens to show more; Enter or a click turns it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "turn", "Open or close", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self.open = False
+
+    def on_mount(self) -> None:
+        """Draw the line."""
+        self.redraw()
+
+    def on_click(self) -> None:
+        """Open or close, unless the click ended a selection."""
+        if not self.screen.get_selected_text():
+            self.action_turn()
+
+    def action_turn(self) -> None:
+        """Open or close."""
+        self.open = not self.open
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the line and, when open, what it folds."""
+        line = Content.assemble(("▾ " if self.open else "▸ ", QUIET), self.title_line())
+        if self.open and (body := self.body()):
+            indented = "\n".join(f"  {part}" for part in body.split("\n"))
+            line = Content.assemble(line, "\n", (indented, QUIET))
+        self.update(line)
+
+    def title_line(self) -> Content:
+        """The line."""
+        raise NotImplementedError
+
+    def body(self) -> str:
+        """What is folded, safe to show."""
+        raise NotImplementedError
+
+
+class ReasoningBlock(Folded):
+    """The model's reasoning, folded."""
+
+    def __init__(self, text: str = "", *, live: bool = False) -> None:
+        super().__init__()
+        self._parts = [text] if text else []
+        self._live = live
+
+    def add(self, text: str) -> None:
+        """Add a piece."""
+        self._parts.append(text)
+        if self.open:
+            self.redraw()
+
+    def finish(self) -> None:
+        """The reasoning is over."""
+        self._live = False
+        self.redraw()
+
+    def title_line(self) -> Content:
+        """Whether the model thinks or has thought, and the first words."""
+        if self._live:
+            return Content.assemble(("Thinking…", f"{QUIET} italic"))
+        words = len("".join(self._parts).split())
+        return Content.assemble(
+            ("Thought", f"{QUIET} italic"), (f" · {words:,} word{'' if words == 1 else 's'}", QUIET)
+        )
+
+    def body(self) -> str:
+        """The reasoning."""
+        return capped("".join(self._parts).strip())
+
+
+class ToolCard(Folded):
+    """One tool call: its name and main argument; what came of it; the result, folded."""
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        status: ToolStatus | Literal["running", "unknown"] = "running",
+        result: str = "",
+        seconds: float | None = None,
+        approval: Approval = "",
+    ) -> None:
+        super().__init__()
+        self._tool = one_line(name, 60)
+        self._arguments = arguments
+        self._status = status
+        self._result = result
+        self._seconds = seconds
+        self._approval = approval
+
+    def add_output(self, text: str) -> None:
+        """Output of the running tool; the end of it is kept."""
+        self._result = (self._result + text)[-SHOWN_CHARACTERS:]
+        if self.open:
+            self.redraw()
+
+    def finish(self, status: ToolStatus, result: str, seconds: float, approval: Approval) -> None:
+        """The call is over; a failed one opens itself."""
+        self._status, self._result = status, result
+        self._seconds, self._approval = seconds, approval
+        self.open = self.open or status == "error"
+        self.redraw()
+
+    def title_line(self) -> Content:
+        """Name, main argument, duration, approval, status."""
+        facts: list[tuple[str, str]] = []
+        if self._seconds is not None:
+            facts.append((in_words(self._seconds), QUIET))
+        if self._approval in ("approved", "denied"):
+            facts.append((self._approval, QUIET if self._approval == "approved" else "$warning"))
+        if self._status == "running":
+            facts.append(("running", "$accent"))
+        elif self._status == "error":
+            facts.append(("failed", "$error"))
+        elif self._status == "cancelled":
+            facts.append(("cancelled", "$warning"))
+        elif self._status == "unknown":
+            facts.append(("outcome unknown", "$warning"))
+        parts: list[Content | str | tuple[str, str]] = [(self._tool, "bold")]
+        if argument := main_argument(self._arguments):
+            parts.extend(("  ", argument))
+        for place, fact in enumerate(facts):
+            parts.append((" · " if place else "  ", "$faint"))
+            parts.append(fact)
+        return Content.assemble(*parts)
+
+    def body(self) -> str:
+        """The arguments that are not in the line, then the result."""
+        shown = main_argument(self._arguments)
+        more = [
+            f"{one_line(str(name), 60)}: {one_line(str(value), 2_000)}"
+            for name, value in self._arguments.items()
+            if one_line(str(value), 200) != shown
+        ]
+        result = capped(self._result.rstrip()) or ("" if self._status == "running" else "(no output)")
+        return "\n".join(more + ([result] if result else []))

@@ -1,0 +1,266 @@
+"""The chat pane: the newest turns live, older ones folded into one line and paged in from the top."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.events import Click
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tau.tui.messages import TopReached
+
+if TYPE_CHECKING:
+    from tau.tui.history import CallPart, Turn
+    from tau.tui.widgets.blocks import ToolCard
+
+LIVE_TURNS = 40
+PAGE_TURNS = 20
+BATCH_TURNS = 4
+
+
+class EarlierRow(Static):
+    """The folded line above the turns that are shown."""
+
+    def describe(self, turns: int | None, loading: bool = False) -> None:
+        """Say how many turns are folded; None when they were not counted."""
+        if loading:
+            text = "▴ reading earlier turns…"
+        elif turns is None:
+            text = "▴ earlier turns · PageUp shows 20 more"
+        else:
+            text = f"▴ {turns:,} earlier {'turn' if turns == 1 else 'turns'} · PageUp shows 20 more"
+        self.update(Content.assemble((text, "$quiet")))
+
+
+class LiveTurn:
+    """The widgets of one turn on the screen, and where it begins in the history (None: not recorded yet)."""
+
+    def __init__(self, first_index: int | None, widgets: list[Widget]) -> None:
+        self.first_index = first_index
+        self.widgets = widgets
+
+
+class NewBelow(Static):
+    """Says that something new stands below what is shown; a click goes there."""
+
+    def on_mount(self) -> None:
+        """Write the line."""
+        self.update(Content.assemble((" ↓ new below · End ", "$accent")))
+
+
+class Chat(VerticalScroll, can_focus=False):
+    """The turns. It stays where the person scrolled to, and follows only from the bottom."""
+
+    news = reactive(False)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+        super().__init__(id=id)
+        self._turns: list[LiveTurn] = []
+        self._earlier = EarlierRow("", markup=False)
+        self._folded: int | None = 0
+        self._more = False
+
+    def compose(self) -> ComposeResult:
+        """The folded line; turns are mounted after it."""
+        self._earlier.display = False
+        yield self._earlier
+
+    def watch_virtual_size(self) -> None:
+        """Follow the bottom only when there is more than fits: textual would push less down to it."""
+        overflows = self.virtual_size.height > self.outer_size.height
+        if overflows and not self.is_anchored:
+            self.anchor()
+        elif self.is_anchored and not overflows:
+            self.anchor(False)
+            self.set_scroll(None, 0)
+
+    def on_resize(self) -> None:
+        """What fitted may overflow now, and the other way round."""
+        self.watch_virtual_size()
+
+    @property
+    def following(self) -> bool:
+        """Whether the view is at the bottom and follows what is new."""
+        return not (self.is_anchored and self._anchor_released)
+
+    @property
+    def first_index(self) -> int | None:
+        """Where the first turn shown begins in the history."""
+        return next((turn.first_index for turn in self._turns if turn.first_index is not None), None)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Take the marker away when the bottom is reached."""
+        super().watch_scroll_y(old_value, new_value)
+        if self.news and self.following:
+            self.news = False
+
+    # Filling -----------------------------------------------------------------------------------
+
+    async def clear(self) -> None:
+        """Show nothing."""
+        self._turns.clear()
+        await self.query_children().exclude("EarlierRow").remove()
+        self._fold(0, more=False)
+        self.news = False
+
+    async def show_history(self, turns: Sequence[Turn], folded: int | None, *, more: bool) -> None:
+        """Show stored turns in place of everything, the newest first on the screen, then those above."""
+        await self.clear()
+        self._fold(folded, more=more)
+        rest = list(turns[-LIVE_TURNS:])
+        if len(turns) > len(rest):
+            self._fold(None if folded is None else folded + len(turns) - len(rest), more=True)
+        while rest:
+            batch, rest = rest[-BATCH_TURNS:], rest[:-BATCH_TURNS]
+            await self._prepend(batch)
+            await asyncio.sleep(0)
+        self.to_end()
+
+    async def show_earlier(self, turns: Sequence[Turn], folded: int | None, *, more: bool) -> None:
+        """Show turns above those shown, leaving what is in sight where it is."""
+        before = self.virtual_size.height
+        place = self.scroll_y
+        self.release_anchor()
+        with self.app.batch_update():
+            self._fold(folded, more=more)
+            rest = list(turns)
+            while rest:
+                batch, rest = rest[-BATCH_TURNS:], rest[:-BATCH_TURNS]
+                await self._prepend(batch)
+                await asyncio.sleep(0)
+
+        def stay() -> None:
+            self.scroll_to(y=place + self.virtual_size.height - before, animate=False, immediate=True)
+
+        self.call_after_refresh(stay)
+
+    def reading_earlier(self) -> None:
+        """Say that earlier turns are being read."""
+        self._earlier.describe(self._folded, loading=True)
+
+    async def begin_turn(self, first_index: int | None) -> None:
+        """The next blocks belong to a new turn; the oldest live one folds when there are too many."""
+        self._turns.append(LiveTurn(first_index, []))
+        if len(self._turns) > LIVE_TURNS and self.following:
+            surplus = self._turns[:-LIVE_TURNS]
+            del self._turns[:-LIVE_TURNS]
+            await self.remove_children([widget for turn in surplus for widget in turn.widgets])
+            self._fold(None if self._folded is None else self._folded + len(surplus), more=True)
+
+    async def add(self, *widgets: Widget) -> None:
+        """Show blocks at the end of the present turn."""
+        if not self._turns:
+            self._turns.append(LiveTurn(None, []))
+        self._turns[-1].widgets.extend(widgets)
+        following = self.following
+        await self.mount_all(widgets)
+        self.mark_news(following)
+
+    def mark_news(self, following: bool) -> None:
+        """Remember that something came, for a person who has scrolled up."""
+        if not following:
+            self.news = True
+
+    # Moving ------------------------------------------------------------------------------------
+
+    def pages(self, count: int) -> None:
+        """Scroll by pages; above the first line, ask for earlier turns."""
+        if count < 0 and self.scroll_y <= 0:
+            if self._more:
+                self.post_message(TopReached())
+        elif count < 0:
+            self.scroll_page_up(animate=False)
+        else:
+            self.scroll_page_down(animate=False)
+
+    def to_end(self) -> None:
+        """Go to the newest line and follow from there."""
+        self.news = False
+        if self.is_anchored:
+            self.anchor()
+
+    # Details -----------------------------------------------------------------------------------
+
+    def _fold(self, turns: int | None, *, more: bool) -> None:
+        self._folded, self._more = turns, more
+        self._earlier.display = more
+        if more:
+            self._earlier.describe(turns)
+
+    async def _prepend(self, turns: Sequence[Turn]) -> None:
+        live = [LiveTurn(turn.first_index, blocks_of(turn)) for turn in turns]
+        self._turns[:0] = live
+        await self.mount_all([widget for turn in live for widget in turn.widgets], after=self._earlier)
+
+    @on(Click, "EarlierRow")
+    def _earlier_clicked(self) -> None:
+        self.post_message(TopReached())
+
+
+class ChatPane(Container):
+    """The chat with the marker over its last line."""
+
+    def compose(self) -> ComposeResult:
+        """The chat and the marker."""
+        yield Chat(id="chat")
+        marker = NewBelow(id="new-below", markup=False)
+        marker.display = False
+        yield marker
+
+    def on_mount(self) -> None:
+        """Show the marker while there are news."""
+        chat = self.query_one(Chat)
+        self.watch(chat, "news", self._news, init=False)
+
+    def _news(self, news: bool) -> None:
+        self.query_one(NewBelow).display = news
+
+    @on(Click, "NewBelow")
+    def _go(self) -> None:
+        self.query_one(Chat).to_end()
+
+
+def blocks_of(turn: Turn) -> list[Widget]:
+    """The widgets that show a stored turn."""
+    from tau.tui.history import ReasoningPart, ReplyPart
+    from tau.tui.widgets.blocks import ReasoningBlock, UserRow
+    from tau.tui.widgets.reply import Reply
+
+    widgets: list[Widget] = [UserRow(turn.said)] if turn.said else []
+    for part in turn.parts:
+        if isinstance(part, ReplyPart):
+            widgets.append(Reply(part.text))
+        elif isinstance(part, ReasoningPart):
+            widgets.append(ReasoningBlock(part.text))
+        else:
+            widgets.append(card_of(part))
+    return widgets
+
+
+def card_of(call: CallPart) -> ToolCard:
+    """A tool card with the recorded duration, approval and result; a call without a result says so."""
+    from tau.tui.widgets.blocks import ToolCard
+
+    record = call.record
+    if record is not None:
+        return ToolCard(
+            call.name,
+            call.arguments,
+            status=record.status,
+            result=call.result if call.result is not None else record.result,
+            seconds=record.duration,
+            approval=record.approval,
+        )
+    if call.result is None:
+        return ToolCard(call.name, call.arguments, status="unknown")
+    return ToolCard(
+        call.name, call.arguments, status="error" if call.failed else "success", result=call.result
+    )

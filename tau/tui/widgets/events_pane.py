@@ -1,0 +1,150 @@
+"""The events pane: stored agent events, then live ones, each with its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from rich.text import Text
+from textual.events import Resize
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tau.display import one_line
+from tau.events import (
+    AgentEvent,
+    Approval,
+    ApprovalRecord,
+    ErrorRecord,
+    NoticeRecord,
+    ToolCallRecord,
+    ToolStatus,
+    TurnLimitRecord,
+)
+from tau.tui.fit import duration, main_argument, shorten_end
+
+KEPT = 1_000
+TIME_WIDTH = 10
+NAME_WIDTH = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event: when, what, about what, and how it ended."""
+
+    at: str
+    name: str
+    detail: str
+    outcome: str = ""
+    trouble: bool = False
+
+
+def clock(moment: str) -> str:
+    """The local time of day of an ISO 8601 moment; empty when it is none."""
+    try:
+        return datetime.fromisoformat(moment).astimezone().strftime("%H:%M:%S")
+    except ValueError:
+        return ""
+
+
+def outcome_of(status: ToolStatus, seconds: float, approval: Approval) -> str:
+    """How a call ended, the worst first: it stays when the line is short."""
+    facts: list[str] = [] if status == "success" else ["failed" if status == "error" else status]
+    facts.append(duration(seconds))
+    if approval in ("approved", "denied"):
+        facts.append(approval)
+    return " · ".join(facts)
+
+
+def entry_of(event: AgentEvent) -> Entry:
+    """The entry that shows a stored event."""
+    at = clock(event.at)
+    if isinstance(event, ToolCallRecord):
+        outcome = outcome_of(event.status, event.duration, event.approval)
+        trouble = event.status == "error"
+        return Entry(at, event.tool, main_argument(event.arguments), outcome, trouble)
+    if isinstance(event, ApprovalRecord):
+        return Entry(at, "approval", f"{event.tool} {main_argument(event.arguments)}", event.decision)
+    if isinstance(event, TurnLimitRecord):
+        return Entry(at, "limit", f"{event.stop_reason} ({event.limit:,})", trouble=True)
+    if isinstance(event, NoticeRecord):
+        return Entry(at, "notice", event.text, trouble=event.level == "error")
+    assert isinstance(event, ErrorRecord)
+    return Entry(at, f"error {event.where}", event.message, trouble=True)
+
+
+class EventsPane(ScrollView):
+    """The entries, drawn line by line; it follows what is new while it is at its bottom."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"events--quiet", "events--name", "events--trouble"}
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+        super().__init__(id=id)
+        self.entries: list[Entry] = []
+        self._lines: list[Text] = []
+
+    def show(self, events: Iterable[AgentEvent]) -> None:
+        """Show stored events in place of everything."""
+        self.entries = [entry_of(event) for event in events][-KEPT:]
+        self._lay_out()
+
+    def add(self, entry: Entry) -> None:
+        """Show a live event."""
+        self.entries.append(entry)
+        if len(self.entries) > KEPT:
+            del self.entries[: KEPT // 10]
+            self._lay_out()
+            return
+        if self.size.width <= 0:  # folded; laid out when it is shown
+            return
+        following = self.scroll_y >= self.max_scroll_y - 1
+        self._lines.extend(self._lines_of(entry))
+        self._grown(following)
+
+    def on_resize(self, event: Resize) -> None:
+        """Lay the entries out for the new width."""
+        self._lay_out()
+
+    def render_line(self, y: int) -> Strip:
+        """The line at `y` of the visible part."""
+        place = y + round(self.scroll_y)
+        width, base = self.size.width, self.rich_style
+        if not 0 <= place < len(self._lines):
+            return Strip.blank(width, base)
+        line = self._lines[place]
+        return Strip(line.render(self.app.console)).adjust_cell_length(width, base).apply_style(base)
+
+    def _lay_out(self) -> None:
+        if self.size.width <= 0:
+            return
+        self._lines = [line for entry in self.entries for line in self._lines_of(entry)]
+        self._grown(following=True)
+
+    def _grown(self, following: bool) -> None:
+        self.virtual_size = Size(self.size.width, len(self._lines))
+        if following:
+            self.scroll_end(animate=False, immediate=True)
+        self.refresh()
+
+    def _lines_of(self, entry: Entry) -> list[Text]:
+        quiet = self.get_component_rich_style("events--quiet", partial=True)
+        name = self.get_component_rich_style("events--name", partial=True)
+        trouble = self.get_component_rich_style("events--trouble", partial=True)
+        width = max(TIME_WIDTH + NAME_WIDTH, self.size.width)
+        label = shorten_end(one_line(entry.name), NAME_WIDTH - 1)
+        indent = " " * TIME_WIDTH
+        room = width - TIME_WIDTH
+        detail = one_line(entry.detail)
+        lines = [
+            Text.assemble((f"{entry.at:<{TIME_WIDTH}}", quiet), (label, trouble if entry.trouble else name))
+        ]
+        if entry.outcome:
+            outcome = shorten_end(one_line(entry.outcome), room - len(label) - 2)
+            lines[0].append(f"{outcome:>{room - len(label)}}", quiet)
+        if detail:
+            wrapped = Text(detail).wrap(self.app.console, room)[:3]
+            lines.extend(Text.assemble(indent, (piece.plain.rstrip(), quiet)) for piece in wrapped)
+        return lines

@@ -1,0 +1,93 @@
+"""The offer of the embedded model, then its download; it takes no keys from the prompt."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widgets import Static
+
+from tau.display import one_line
+from tau.tui.fit import shorten_path, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tau.models.embedded.sources import Progress
+    from tau.models.embedded.weights import Weights
+
+QUIET = "$quiet"
+PHASES = {
+    "downloading": "Downloading",
+    "verifying": "Verifying",
+    "waiting": "Waiting for another tau that installs",
+    "copying": "Copying",
+}
+
+
+class Offer(Static):
+    """Two or three lines above the prompt."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+        super().__init__("", id=id, markup=False)
+        self.offered: Sequence[Weights] = ()
+        self.installing = ""
+        self._began = 0.0
+        self._shown = 0.0
+
+    def offer(self, weights: Sequence[Weights], folder: str) -> None:
+        """Offer these weights, the recommended ones first."""
+        self.offered = weights
+        self.installing = ""
+        first = weights[0]
+        lines = [
+            Content.assemble(("No model is set up. ", "bold"), "One can run here, without an account:"),
+            Content.assemble(
+                one_line(first.title), (f" · {size(first.size)} · {one_line(first.licence)}", QUIET)
+            ),
+            Content.assemble((f"kept in {shorten_path(one_line(folder))}", QUIET)),
+        ]
+        keys: list[str | tuple[str, str]] = [("F5", "$accent"), f" download {size(first.size)}   "]
+        for other in weights[1:2]:
+            keys += [("F8", "$accent"), f" the smaller one, {size(other.size)}   "]
+        keys += [("F9", "$accent"), " not now"]
+        self.update(Content("\n").join([*lines, Content.assemble(*keys)]))
+        self.display = True
+
+    def begin(self, weights: Weights) -> None:
+        """The download begins."""
+        self.installing = weights.name
+        self._began, self._shown = monotonic(), 0.0
+        self._write(f"Preparing to download {one_line(weights.title)}", "")
+
+    def progress(self, now: Progress) -> None:
+        """Show how far it is; at most five times a second."""
+        if monotonic() - self._shown < 0.2 and now.done < now.total:
+            return
+        self._shown = monotonic()
+        share = 100 * now.done // now.total if now.total else 0
+        room = 24
+        done = room * share // 100
+        bar = "━" * done
+        phase = PHASES.get(now.phase, now.phase.capitalize())
+        seconds = monotonic() - self._began
+        pace = f" · {size(now.done / seconds)}/s" if now.phase == "downloading" and seconds > 2 else ""
+        figures = f" {share} % · {size(now.done)} of {size(now.total)}{pace}"
+        self._write(f"{phase} {self.installing}", figures, bar, "━" * (room - done))
+
+    def prepare(self) -> None:
+        """The weights are there; the model is being loaded."""
+        self._write(f"Loading {self.installing}…", "", keys=False)
+
+    def close(self) -> None:
+        """Take the offer away."""
+        self.offered = ()
+        self.installing = ""
+        self.display = False
+
+    def _write(self, title: str, figures: str, done: str = "", rest: str = "", *, keys: bool = True) -> None:
+        first = Content.assemble((title, "bold"), "  ", (done, "$accent"), (rest, "$faint"), (figures, QUIET))
+        second = Content.assemble(("F9", "$accent"), (" stop; what is downloaded is kept", QUIET))
+        self.update(Content("\n").join([first, second]) if keys else first)
+        self.display = True

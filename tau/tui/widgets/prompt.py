@@ -1,0 +1,176 @@
+"""The prompt: several lines, history at its edges, large pastes folded, one key to send."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.timer import Timer
+from textual.widgets import Static, TextArea
+
+from tau.display import visible
+from tau.tui.messages import ScrollChat, Submitted, TakeBack
+
+FOLD_LINES = 8
+FOLD_CHARACTERS = 1_000
+BURST_SECONDS = 0.02
+
+
+class Prompt(TextArea):
+    """The text being written.
+
+    A large paste, or one with characters that cannot be shown, stands in the text as a marker and is
+    written out again when it is sent. Enter sends unless more keys follow at once: those are a paste
+    from a terminal that does not mark pastes, and Enter is then a line of it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", show=False),
+        Binding("pageup", "chat(-1)", "Page up", show=False),
+        Binding("pagedown", "chat(1)", "Page down", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+        super().__init__(
+            id=id,
+            soft_wrap=True,
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            tab_behavior="focus",
+            placeholder="Ask, or type / for a command",
+        )
+        self.cursor_blink = False
+        self._pastes: dict[str, str] = {}
+        self._past: list[str] = []
+        self._place: int | None = None
+        self._draft = ""
+        self._enter: Timer | None = None
+
+    # What others use ---------------------------------------------------------------------------
+
+    def written_out(self) -> str:
+        """The text with every paste in place of its marker."""
+        text = self.text
+        for marker, paste in self._pastes.items():
+            text = text.replace(marker, paste)
+        return text
+
+    def remember(self, text: str) -> None:
+        """Add a text to this run's history and leave the history."""
+        if text.strip() and (not self._past or self._past[-1] != text):
+            self._past.append(text)
+        self._place = None
+
+    def put(self, text: str) -> None:
+        """Put a text before what is being written, so that neither is lost."""
+        shown = self._fold(text)
+        draft = self.text
+        self.load_text(f"{shown}\n{draft}" if draft.strip() else shown)
+        self.move_cursor(self.document.end)
+        self._place = None
+
+    def empty(self) -> None:
+        """Begin a new text."""
+        self.load_text("")
+        self._pastes.clear()
+        self._place = None
+
+    # Keys --------------------------------------------------------------------------------------
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            if self._enter is not None:
+                self._enter_was_a_line()
+            self._enter = self.set_timer(BURST_SECONDS, self._send)
+            return
+        if self._enter is not None and event.is_printable:
+            self._enter_was_a_line()
+        await super()._on_key(event)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        if self._enter is not None:
+            self._enter_was_a_line()
+        self.insert(self._fold(event.text.replace("\r\n", "\n").replace("\r", "\n")))
+        self.focus()
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+    def action_chat(self, pages: int) -> None:
+        """Scroll the chat."""
+        self.post_message(ScrollChat(pages))
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        """Up a line; on the first one, take back a waiting message or go to an earlier text."""
+        if select or not self.navigator.is_first_wrapped_line(self.cursor_location):
+            super().action_cursor_up(select)
+        elif not self.text:
+            self.post_message(TakeBack())
+        else:
+            self.earlier()
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        """Down a line; on the last one, go to a later text."""
+        at_the_end = self.navigator.is_last_wrapped_line(self.cursor_location)
+        if self._place is None or select or not at_the_end:
+            super().action_cursor_down(select)
+        else:
+            self._go(self._place + 1)
+
+    def earlier(self) -> None:
+        """Show the text sent before the one shown; what was being written waits below it."""
+        self._go((len(self._past) if self._place is None else self._place) - 1)
+
+    # Details -----------------------------------------------------------------------------------
+
+    def _go(self, place: int) -> None:
+        if place < 0 or not self._past:
+            return
+        if self._place is None:
+            self._draft = self.text
+        if place >= len(self._past):
+            self._place = None
+            self.load_text(self._draft)
+        else:
+            self._place = place
+            self.load_text(self._fold(self._past[place]))
+        self.move_cursor(self.document.end)
+
+    def _enter_was_a_line(self) -> None:
+        if self._enter is not None:
+            self._enter.stop()
+            self._enter = None
+        self.insert("\n")
+
+    def _send(self) -> None:
+        self._enter = None
+        text = self.written_out()
+        if text.strip():
+            self.post_message(Submitted(text))
+
+    def _fold(self, text: str) -> str:
+        lines = text.count("\n") + 1
+        hidden = visible(text) != text
+        if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS and not hidden:
+            return text
+        amount = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        marker = f"[Pasted text #{len(self._pastes) + 1} · {amount}]"
+        self._pastes[marker] = text
+        return marker
+
+
+class PromptBox(Horizontal):
+    """The prompt in its frame, the only one on the screen."""
+
+    def compose(self) -> ComposeResult:
+        """The mark and the text."""
+        yield Static("❯ ", id="prompt-mark", markup=False)
+        yield Prompt(id="prompt")

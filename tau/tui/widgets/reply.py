@@ -1,0 +1,179 @@
+"""The model's reply as markdown, streamed into one widget; nothing in it can act on the app."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import RenderOptions
+from textual.widget import Widget
+
+from tau.display import visible
+from tau.tui.markdown import Block, Line, lay_out, parse
+from tau.tui.messages import LinkChosen
+
+READING_WIDTH = 110
+"""Cells of the longest line: longer ones are hard to follow."""
+
+COLOURED_WHILE_STREAMING = 4_000
+"""Characters of the part being written above which its code is coloured only at the end."""
+
+
+class Reply(Widget):
+    """One assistant message.
+
+    While it streams, only its last part (a paragraph, a list, a piece of code) is parsed and laid out
+    again; what comes before is settled.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._source = visible(text)
+        self._settled: list[Block] = []
+        self._last: list[Block] = []
+        self._links: list[str] = []
+        self._settled_links = 0
+        self._read_to = 0
+        self._parsed = False
+        self._width = -1
+        self._settled_lines: list[Line] = []
+        self._last_lines: list[Line] = []
+        self._laid_out = False
+        self._drawn = 0
+        self._strips: dict[int, Strip] = {}
+
+    @property
+    def source(self) -> str:
+        """The text as it is shown."""
+        return self._source
+
+    def write(self, piece: str) -> None:
+        """Show a further piece of the reply."""
+        self._source += visible(piece)
+        self._read()
+        self.refresh(layout=True)
+
+    def finish(self, text: str) -> None:
+        """Show the whole reply once more, as one document: pieces may have been read differently."""
+        self._source = visible(text)
+        self._settled, self._settled_links, self._read_to = [], 0, 0
+        self._width = -1
+        self._read(whole=True)
+        self.refresh(layout=True)
+
+    # Reading -----------------------------------------------------------------------------------
+
+    def _read(self, *, whole: bool = False) -> None:
+        rest = self._source[self._read_to :]
+        parsed = parse(
+            rest,
+            links_before=self._settled_links,
+            ansi=self.app.native_ansi_color,
+            colour=whole or len(rest) <= COLOURED_WHILE_STREAMING,
+        )
+        self._links[self._settled_links :] = parsed.links
+        self._last = list(parsed.blocks)
+        self._parsed = True
+        self._laid_out = False
+        if not whole and parsed.last_line > 0:
+            lines = rest.splitlines(keepends=True)
+            before = "".join(lines[: parsed.last_line])
+            settled = parse(before, links_before=self._settled_links, ansi=self.app.native_ansi_color)
+            if self._width > 0:
+                begins = not self._settled
+                self._settled_lines += lay_out(settled.blocks, self._width, begins=begins)
+            self._settled += settled.blocks
+            self._settled_links += len(settled.links)
+            self._last = self._last[len(settled.blocks) :]
+            self._read_to += len(before)
+
+    def _lines_at(self, width: int) -> tuple[list[Line], list[Line]]:
+        width = min(width, READING_WIDTH)
+        if not self._parsed:
+            self._read(whole=True)
+        if self._width != width:
+            self._width = width
+            self._settled_lines = lay_out(self._settled, width, begins=True)
+            self._strips.clear()
+            self._laid_out = False
+        if not self._laid_out:
+            self._last_lines = lay_out(self._last, width, begins=not self._settled)
+            for y in [y for y in self._strips if y >= self._drawn]:
+                del self._strips[y]
+            self._drawn = len(self._settled_lines)
+            self._laid_out = True
+        return self._settled_lines, self._last_lines
+
+    def _line(self, y: int, width: int) -> Line | None:
+        settled, last = self._lines_at(width)
+        if y < len(settled):
+            return settled[y]
+        return last[y - len(settled)] if y - len(settled) < len(last) else None
+
+    # Drawing -----------------------------------------------------------------------------------
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as the text takes at this width."""
+        settled, last = self._lines_at(width)
+        return max(1, len(settled) + len(last))
+
+    def render_line(self, y: int) -> Strip:
+        """One line."""
+        width = self.size.width
+        line = self._line(y, width)
+        selection = self.text_selection
+        if line is None:
+            return Strip.blank(width, self.visual_style.rich_style)
+        if selection is None and y in self._strips:
+            return self._strips[y]
+        content = line.content
+        if selection is not None and (span := selection.get_span(y)) is not None:
+            chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+            start, end = span
+            content = content.stylize(chosen, start, len(content.plain) if end == -1 else end)
+        options = RenderOptions(self._get_style, {"text_wrap": "nowrap"}, None, None)
+        strips = content.render_strips(width, 1, self.visual_style, options) or [Strip([])]
+        strip = strips[0].apply_offsets(0, y).extend_cell_length(width, self.visual_style.rich_style)
+        if selection is None:
+            self._strips[y] = strip
+        return strip
+
+    def notify_style_update(self) -> None:
+        """Draw anew when colours change."""
+        self._strips.clear()
+        super().notify_style_update()
+
+    # Selecting and links -----------------------------------------------------------------------
+
+    def render(self) -> Content:
+        """The text as one, for selections."""
+        settled, last = self._lines_at(self.size.width)
+        return Content("\n").join([line.content for line in settled + last])
+
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
+        """The selected text, with lines that were only wrapped put together again."""
+        pieces: list[str] = []
+        settled, last = self._lines_at(self.size.width)
+        for y, line in enumerate(settled + last):
+            if (span := selection.get_span(y)) is None:
+                continue
+            start, end = span
+            plain = line.content.plain
+            if line.joined and pieces:
+                start = max(start, line.indent)
+                pieces[-1] += " " + plain[start : len(plain) if end == -1 else end].rstrip()
+            else:
+                pieces.append(plain[start : len(plain) if end == -1 else end].rstrip())
+        return "\n".join(pieces), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw the selection."""
+        self._strips.clear()
+        self.refresh()
+
+    def action_link(self, number: int) -> None:
+        """Let the app decide what a click on a link does."""
+        if 0 <= number < len(self._links):
+            self.post_message(LinkChosen(self._links[number]))

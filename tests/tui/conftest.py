@@ -1,0 +1,152 @@
+"""Starts the app on a real conversation: the scripted provider, the file store, places of its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tau.config.settings import ModelSettings, Places, SessionsSettings, Settings, TuiSettings
+from tau.conversation.state import OpenRequest
+from tau.sessions.file import open_store
+from tau.sessions.store import SessionStore, StoreContext
+from tau.tui.app import TauApp
+from tau.tui.screens.chat import ChatScreen
+
+Step = dict[str, Any]
+
+
+class Running:
+    """The app while it runs, with what tests ask of it."""
+
+    def __init__(self, app: TauApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def screen(self) -> ChatScreen:
+        screen = self.app.screen_stack[0]
+        assert isinstance(screen, ChatScreen)
+        return screen
+
+    async def until(self, condition: Callable[[], object], what: str = "", seconds: float = 20) -> None:
+        """Wait until the condition holds."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"never came: {what}\n{self.text()}"
+            await self.pilot.pause(0.01)
+
+    async def ready(self) -> None:
+        """Wait until a message would be sent at once."""
+        await self.until(lambda: self.screen.status.activity == "Ready", "Ready")
+
+    async def send(self, text: str) -> None:
+        """Write a text into the prompt and send it."""
+        self.screen.prompt.insert(text)
+        await self.pilot.press("enter")
+        await self.until(lambda: self.screen.prompt._enter is None, "Enter was taken")
+        await self.pilot.pause()
+
+    async def turn(self, text: str) -> None:
+        """Send a text and wait until its turn is over."""
+        conversation = self.screen.conversation
+        state = conversation.state
+        await self.send(text)
+        await self.until(lambda: self.screen.busy or conversation.state != state, "the turn began")
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Wait until no turn runs and nothing waits."""
+        await self.until(lambda: not self.screen.busy and not len(self.screen.outbox), "idle")
+        await self.pilot.pause()
+
+    async def shows(self, text: str) -> None:
+        """Wait until the text is on the screen."""
+        await self.until(lambda: text in self.text(), f"{text!r} on the screen")
+
+    def text(self) -> str:
+        """What is on the screen, as lines of text."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+
+Start = Callable[..., AbstractAsyncContextManager[Running]]
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory tau works in, inside a home of its own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.delenv("COLORFGBG", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    time.tzset()
+    directory = tmp_path / "src" / "quail"
+    directory.mkdir(parents=True)
+    return directory
+
+
+@pytest.fixture
+def settings_for(tmp_path: Path, work: Path) -> Callable[..., Settings]:
+    """Settings with a scripted model."""
+
+    def make(
+        script: Sequence[Step] = (), *, backend: str = "file", model: ModelSettings | None = None, **tui: Any
+    ) -> Settings:
+        path = tmp_path / "script.json"
+        path.write_text(json.dumps(list(script) or [{"text": "ok"}]), encoding="utf-8")
+        scripted = ModelSettings(
+            provider="scripted",
+            model_id="claude-sonnet-5",
+            script=str(path),
+            record=str(tmp_path / "requests.jsonl"),
+            context_window=200_000,
+        )
+        return Settings(
+            models={"default": model or scripted, "fast": scripted},
+            sessions=SessionsSettings(backend=backend),
+            tui=TuiSettings(**{"theme": "dark", **tui}),
+            places=Places(data=tmp_path / "data", state=tmp_path / "state", config=tmp_path / "config"),
+            directory=work,
+        )
+
+    return make
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    """The file store the app uses."""
+    return open_store(StoreContext(data_dir=tmp_path / "data", state_dir=tmp_path / "state", channel="tui"))
+
+
+@pytest.fixture
+def start(settings_for: Callable[..., Settings]) -> Start:
+    """Start the app: ``async with start(script, …) as running``."""
+
+    @asynccontextmanager
+    async def run(
+        script: Sequence[Step] = (),
+        *,
+        size: tuple[int, int] = (120, 40),
+        settings: Settings | None = None,
+        warnings: Sequence[str] = (),
+        ready: bool = True,
+        **request: Any,
+    ) -> AsyncIterator[Running]:
+        opened = OpenRequest(channel="tui", read_only_ok=True, **request)
+        app = TauApp(settings or settings_for(script), opened, warnings)
+        async with app.run_test(size=size, notifications=True) as pilot:
+            running = Running(app, pilot)
+            if ready:
+                await running.ready()
+            yield running
+        if app.conversation is not None:
+            await app.conversation.close()
+
+    return run
