@@ -23,7 +23,8 @@ $(VENV)/.run: $(VENV)/.python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[all,dev]' ./tests/fixtures/tau-store-jot
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[all,dev]'
+	$(PIP) install --quiet --no-deps ./tests/fixtures/tau-store-jot
 	@touch $@ $(VENV)/.run
 
 tui: $(VENV)/.run ## Install everything and open tau
