@@ -1,6 +1,6 @@
 """Makes the pictures of the README and docs/tui.md from the scripted provider: python scripts/screenshots.py
 
-Writes docs/images/*.svg, and *.png beside them when rsvg-convert is installed.
+Writes docs/images/*.svg.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
-import subprocess
+import re
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from textual.pilot import Pilot
 
 from tau.config.settings import ModelSettings, Places, SessionsSettings, Settings, TuiSettings
 from tau.conversation.state import OpenRequest
-from tau.events import NoticeRecord, ToolCallRecord, to_line
+from tau.events import ToolCallRecord, to_line
 from tau.sessions.file import open_store
 from tau.sessions.records import Message, MetaValue
 from tau.sessions.store import SessionWriter, StoreContext
@@ -90,21 +89,17 @@ def record_sessions(home: Path, directory: Path) -> None:
             {
                 "toolUse": {
                     "toolUseId": "2",
-                    "name": "shell",
-                    "input": {"command": "pytest -x tests"},
+                    "name": "search_files",
+                    "input": {"pattern": "def rates"},
                 }
             },
         ]
         results = [
             {"toolUseId": "1", "status": "success", "content": [{"text": "from quail import rates"}]},
-            {
-                "toolUseId": "2",
-                "status": "error",
-                "content": [{"text": "E   ModuleNotFoundError: No module named 'quail.rates'"}],
-            },
+            {"toolUseId": "2", "status": "success", "content": [{"text": "quail/money.py:12: def rates("}]},
         ]
         writer.append(0, said(question))
-        writer.append(1, answered("I look at the job and run its test.", *calls))
+        writer.append(1, answered("I look at the job and at what it imports.", *calls))
         writer.append(2, {"role": "user", "content": [{"toolResult": result} for result in results]})
         writer.append(3, answered(REPLY))
         at = "2020-09-30T15:30:{:02}+00:00"
@@ -114,10 +109,9 @@ def record_sessions(home: Path, directory: Path) -> None:
                 at=at.format(12),
             ),
             ToolCallRecord(
-                "shell", 2, {"command": "pytest -x tests"}, "error", "", "approved", 1.8, "2",
-                at=at.format(20),
+                "search_files", 0, {"pattern": "def rates"}, "success", "", "not_needed", 0.031, "2",
+                at=at.format(14),
             ),
-            NoticeRecord("AGENTS.md was read into the prompt.", at=at.format(31)),
         ):  # fmt: skip
             writer.append_event(to_line(event))
 
@@ -135,10 +129,9 @@ async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:
 def save(app: TauApp, name: str) -> None:
     """Write the picture."""
     path = IMAGES / f"{name}.svg"
-    path.write_text(app.export_screenshot(title="tau"), encoding="utf-8")
-    if shutil.which("rsvg-convert"):
-        png = path.with_suffix(".png")
-        subprocess.run(["rsvg-convert", "--zoom", "1.5", "-o", str(png), str(path)], check=True)
+    picture = app.export_screenshot(title="tau")
+    # A document does not fetch fonts from elsewhere; any monospaced one will do.
+    path.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8")
     print(path)
 
 
