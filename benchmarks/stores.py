@@ -23,10 +23,9 @@ from typing import Any
 import msgspec
 
 from benchmarks.corpus import TURN, messages
+from benchmarks.table import Row, report
 from tau.sessions.file import open_store
 from tau.sessions.store import SessionStore, SessionWriter, StoreContext
-
-Row = tuple[str, float, float, float]
 
 
 def main() -> int:
@@ -47,10 +46,7 @@ def main() -> int:
         ]
     finally:
         shutil.rmtree(place)
-    print(f"| {'what':46} | {'tau ms':>9} | {'base ms':>9} | ratio | bar  |\n|---|--:|--:|--:|--:|")
-    for name, ours, base, bar in rows:
-        print(f"| {name:46} | {ours:9.3f} | {base:9.3f} | {ours / base:5.2f} | {bar:4} |")
-    return int(any(ours / base > bar for _name, ours, base, bar in rows))
+    return report(rows)
 
 
 def store_at(place: Path) -> SessionStore:
