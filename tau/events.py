@@ -26,6 +26,7 @@ StopReason: TypeAlias = Literal[
 
 Level: TypeAlias = Literal["info", "warning", "error"]
 ToolStatus: TypeAlias = Literal["success", "error", "cancelled"]
+Decision: TypeAlias = Literal["yes", "no"]
 Approval: TypeAlias = Literal["", "not_needed", "approved", "denied"]
 
 
@@ -106,7 +107,14 @@ class ApprovalAsked:
     approval_id: str
     tool: str
     arguments: Mapping[str, Any]
-    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalClosed:
+    """A question needs no answer any more: it got one, or its turn was cancelled, which means no."""
+
+    approval_id: str
+    decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +163,7 @@ TurnEvent: TypeAlias = (
     | ToolOutputDelta
     | ToolUseEnded
     | ApprovalAsked
+    | ApprovalClosed
     | ModelRetrying
     | UsageReported
     | Notice
@@ -191,7 +200,7 @@ class ApprovalRecord:
 
     tool: str
     arguments: Mapping[str, Any]
-    decision: str
+    decision: Decision
     tool_use_id: str
     reason: str = ""
     at: str = field(default_factory=utc_now)

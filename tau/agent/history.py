@@ -12,6 +12,8 @@ INTERRUPTED_RESULT = "The call was interrupted; its outcome is unknown and it ma
 NO_OUTPUT = "(no output)"
 NO_REPLY = "(no reply)"
 UNFINISHED_NOTICE = "The previous turn did not finish."
+CUT_MARK = "[interrupted]"
+"""Ends a reply that was cut off while the person could already read it."""
 
 
 class History(list[Message]):
@@ -88,7 +90,16 @@ def text_of(message: Message) -> str:
 
 def begins_turn(message: Message) -> bool:
     """Whether a message is a person's, and so begins a turn: a user message that answers no call."""
-    return message["role"] == "user" and not tool_results(message)
+    content = message.get("content")
+    return message.get("role") == "user" and not any(
+        isinstance(block, dict) and "toolResult" in block
+        for block in (content if isinstance(content, list) else ())
+    )
+
+
+def cut_off(shown: str) -> str:
+    """A reply as the history keeps it when it was cut off: what was shown, and the mark."""
+    return f"{shown.rstrip()}\n\n{CUT_MARK}" if shown.strip() else CUT_MARK
 
 
 def interrupted_result(tool_use_id: str) -> dict[str, Any]:
@@ -117,14 +128,15 @@ def mend(stored: Sequence[StoredMessage], *, first: int, count: int) -> History:
 
 
 def _fill(stored: Sequence[StoredMessage], first: int, count: int) -> list[Message]:
-    known = {item.index: item.message for item in stored}
+    known = {item.index: item.message for item in stored if _has_role(item.message)}
     filled: list[Message] = []
     for index in range(first, count):
         message = known.get(index)
-        if message is not None and isinstance(message.get("content"), list):
+        if message is not None:
+            lost = {"text": f"[A part of message {index} could not be read.]"}
             message = {
                 **message,
-                "content": [block for block in message["content"] if isinstance(block, dict)],
+                "content": [block if _is_sound(block) else lost for block in message["content"]],
             }
             clean(message)
         else:
@@ -135,6 +147,31 @@ def _fill(stored: Sequence[StoredMessage], first: int, count: int) -> list[Messa
             message = {"role": role, "content": [{"text": f"[Message {index} could not be read.]"}]}
         filled.append(message)
     return filled
+
+
+def _has_role(message: Message) -> bool:
+    return message.get("role") in ("user", "assistant") and isinstance(message.get("content"), list)
+
+
+def _is_sound(block: Any) -> bool:
+    """Whether a block has the shape that its kind has; kinds that are not looked into pass."""
+    if not isinstance(block, dict) or not block:
+        return False
+    if "text" in block:
+        return isinstance(block["text"], str)
+    if "toolUse" in block:
+        use = block["toolUse"]
+        return isinstance(use, dict) and all(isinstance(use.get(key), str) for key in ("toolUseId", "name"))
+    if "toolResult" in block:
+        result = block["toolResult"]
+        items = result.get("content", []) if isinstance(result, dict) else None
+        return (
+            isinstance(items, list)
+            and isinstance(result.get("toolUseId"), str)
+            and all(isinstance(item, dict) for item in items)
+            and all(isinstance(item["text"], str) for item in items if "text" in item)
+        )
+    return True
 
 
 def _opposite(role: str) -> str:

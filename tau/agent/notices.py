@@ -6,7 +6,27 @@ OVERFLOW = "The conversation no longer fits the model's context window; start a 
 MAX_TOKENS = "The reply hit the length limit; say so if you want me to continue."
 CANCELLED = "Turn cancelled."
 INTERRUPT = "A tool asked for an interrupt this channel cannot answer; it was refused."
+CLOSED = "The conversation is closed."
 BUSY = "I am still answering the previous turn."
+
+
+NOBODY_TO_ASK = (
+    "Refused: this call needs a person's yes, and there is nobody to ask here. It is final for this turn; "
+    "do not try it again."
+)
+
+
+def denied(reason: str) -> str:
+    """What the model reads when a person said no; `reason` is what the person gave, or empty."""
+    because = f" The person says: {reason}" if reason else ""
+    return (
+        f"Refused: the person said no to this call. It is final for this turn; do not try it again.{because}"
+    )
+
+
+def not_recorded(reason: str) -> str:
+    """What the model reads when a call was allowed but could not be recorded before it ran."""
+    return f"The call was not run, because it could not be recorded first: {reason}"
 
 
 def turn_limit(turns: int) -> str:
@@ -35,6 +55,11 @@ def not_saved(reason: str) -> str:
 def lost(session_id: str, reason: str) -> str:
     """For a session that is left while something said in it is not saved."""
     return f"The end of session {session_id} could not be saved: {reason}"
+
+
+def not_left(reason: str) -> str:
+    """For a switch that is refused because it would leave words behind that are not saved."""
+    return f"This session is not left, because its last turn is not saved yet: {reason}"
 
 
 def refused_unsaved(reason: str) -> str:

@@ -14,7 +14,7 @@ from strands.tools._tool_helpers import generate_missing_tool_result_content
 from strands.types.session import decode_bytes_values, encode_bytes_values
 
 from tau.agent.history import begins_turn, clean, interrupted_result, mend, text_of
-from tau.errors import StoreError, StoreWriteFailed
+from tau.errors import StoreError
 from tau.sessions.records import AgentState, Message, StoredMessage, title_of
 from tau.sessions.store import SessionWriter
 
@@ -40,6 +40,8 @@ class Recorder(SessionManager[Agent]):
         self._on_unsaved = on_unsaved
         self._next = writer.count()
         self._waiting: list[Message] = []
+        self._unflushed = False
+        self._scratched = bool(writer.scratch())
         self._recorded: list[StoredMessage] = []
         self._synced: AgentState | None = None
 
@@ -58,9 +60,11 @@ class Recorder(SessionManager[Agent]):
             agent._model_state = internal.get("model_state", {})
             if stored.conversation_manager_state:
                 manager_state = decode_bytes_values(stored.conversation_manager_state)
+                if not isinstance(manager_state.get("removed_message_count"), int):
+                    manager_state["removed_message_count"] = 0
                 prepended = agent.conversation_manager.restore_from_session(manager_state) or []
                 removed = agent.conversation_manager.removed_message_count
-        if removed > self._next:
+        if not 0 <= removed < max(self._next, 1):
             # The window's count is not below what is recorded, so it cannot be true: hide nothing.
             removed = agent.conversation_manager.removed_message_count = 0
         messages = [
@@ -111,14 +115,24 @@ class Recorder(SessionManager[Agent]):
         while self._waiting:
             try:
                 stored = self._writer.append(self._next, self._waiting[0])
-            except StoreWriteFailed as error:
+            except StoreError as error:
                 self._tell(error.line())
                 return False
             self._next += 1
             self._recorded.append(stored)
             self._title(self._waiting.pop(0))
-        self._tell("")
+            self._clear_scratch()
+        if not self._unflushed:
+            self._tell("")
         return True
+
+    def keep_scratch(self, text: str) -> None:
+        """Keep text of a reply that still streams, in case the process dies before it is recorded."""
+        try:
+            self._writer.append_scratch(text)
+            self._scratched = True
+        except StoreError as error:
+            log.info("What streams in session %s is not kept: %s", self.session_id, error.line())
 
     def flush(self) -> bool:
         """Make everything recorded survive a power cut. Returns whether it now does."""
@@ -126,9 +140,12 @@ class Recorder(SessionManager[Agent]):
             return False
         try:
             self._writer.flush()
-        except StoreWriteFailed as error:
+        except StoreError as error:
+            self._unflushed = True
             self._tell(error.line())
             return False
+        self._unflushed = False
+        self._tell("")
         return True
 
     def take_recorded(self) -> list[StoredMessage]:
@@ -143,11 +160,20 @@ class Recorder(SessionManager[Agent]):
             self.unsaved = reason
             self._on_unsaved(reason)
 
+    def _clear_scratch(self) -> None:
+        if not self._scratched:
+            return
+        try:
+            self._writer.clear_scratch()
+            self._scratched = False
+        except StoreError as error:
+            log.info("The scratch of session %s was not emptied: %s", self.session_id, error.line())
+
     def _title(self, message: Message) -> None:
         if begins_turn(message) and not self._writer.meta().get("title"):
             try:
                 self._writer.patch_meta({"title": title_of(text_of(message))}, touch=False)
-            except StoreWriteFailed as error:
+            except StoreError as error:
                 log.warning("The title of session %s was not saved: %s", self.session_id, error.line())
 
     @staticmethod

@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from strands import Agent
-from strands.agent.conversation_manager import (
-    SlidingWindowConversationManager,
-    SummarizingConversationManager,
-)
-from strands.agent.conversation_manager.conversation_manager import ConversationManager
 from strands.hooks import (
     AfterModelCallEvent,
     AfterToolCallEvent,
@@ -29,13 +25,25 @@ from strands.types.exceptions import (
 )
 
 from tau.agent import notices, tracing
-from tau.agent.history import UNFINISHED_NOTICE, clean_text, text_of, tool_use_ids
+from tau.agent.history import (
+    INTERRUPTED_RESULT,
+    UNFINISHED_NOTICE,
+    clean_text,
+    cut_off,
+    text_of,
+    tool_use_ids,
+)
 from tau.agent.recorder import Recorder
 from tau.agent.retry import Retry
+from tau.agent.windows import window
 from tau.config.settings import AgentSettings
-from tau.errors import StoreWriteFailed, TauError
+from tau.errors import StoreError
 from tau.events import (
     AgentEvent,
+    Approval,
+    ApprovalAsked,
+    ApprovalRecord,
+    Decision,
     ErrorRecord,
     MessageEnd,
     Notice,
@@ -45,6 +53,7 @@ from tau.events import (
     TextDelta,
     ToolCallRecord,
     ToolOutputDelta,
+    ToolStatus,
     ToolUseEnded,
     ToolUseStarted,
     TurnEnd,
@@ -66,13 +75,13 @@ log = logging.getLogger(__name__)
 CANCEL_GRACE = 1.0
 """Seconds a cancelled turn has to stop by itself before its task is cancelled."""
 
-CUT_MARK = "[interrupted]"
-"""Ends a reply that was cut off while the person could already read it."""
-
 RESULT_SUMMARY = 2_000
 """Characters of a tool result that its event record keeps; the message keeps all of it."""
 
 Emit = Callable[[TurnEvent], None]
+
+Ask = Callable[[ApprovalAsked], Awaitable[tuple[Decision, str]]]
+"""Puts a question to a person; the answer is the decision and, for a no, the person's reason or ""."""
 
 
 class AgentRunner:
@@ -85,6 +94,7 @@ class AgentRunner:
         system_prompt: What the model is told first.
         tools: Strands tools.
         tool_context: Where results too long for the model are spilled; None leaves them whole.
+        ask: Puts a tool call of tier 2 to a person; None refuses such calls at once.
         on_unsaved: Told why what was said is not on disk, and with "" when it is again.
 
     Raises:
@@ -100,24 +110,28 @@ class AgentRunner:
         system_prompt: str,
         tools: Sequence[Any] = (),
         tool_context: ToolContext | None = None,
+        ask: Ask | None = None,
         on_unsaved: Callable[[str], None] = lambda reason: None,
     ) -> None:
         tracing.install()
         self._settings = settings
         self._writer = writer
         self._tool_context = tool_context
+        self._ask = ask
+        self._asking = asyncio.Lock()
         self._on_unsaved = on_unsaved
         self._recorder = Recorder(writer, on_unsaved=self._unsaved_changed)
         self._turn: _Turn | None = None
         self._task: asyncio.Task[str] | None = None
         self._last_notice = ""
+        self._cut = writer.scratch()
         self._agent = Agent(
             model=model,
             agent_id=AGENT_ID,
             tools=list(tools),
             system_prompt=system_prompt,
             callback_handler=None,
-            conversation_manager=_manager(settings),
+            conversation_manager=window(settings),
             session_manager=self._recorder,
             hooks=[_TurnHooks(self)],
             retry_strategy=Retry(self._emit),
@@ -158,6 +172,7 @@ class AgentRunner:
             stop_reason, notice = self._outcome(self._task, turn)
             if turn.cancelled:
                 stop_reason, notice = "cancelled", notices.CANCELLED
+            self._end_open_calls(turn)
             if turn.shown.strip():
                 await self._keep_shown(turn)
             self._last_notice = notice
@@ -177,19 +192,28 @@ class AgentRunner:
             return
         try:
             await prepare(self._agent.tool_registry.get_all_tool_specs(), self._agent.system_prompt)
-        except TauError as error:
-            log.warning("The model could not be prepared: %s", error.line())
+        except Exception as error:  # noqa: BLE001  # whatever it is, the first turn meets it again
+            log.warning("The model could not be prepared: %s", describe(error))
 
-    async def cancel(self) -> None:
+    @property
+    def is_running(self) -> bool:
+        """Whether a turn is under way."""
+        return self._task is not None
+
+    async def cancel(self, refuse_questions: Callable[[], None] = lambda: None) -> None:
         """Stop the running turn: ask first, then, after a grace period, cancel its task.
 
-        Returns when the turn is over. Does nothing when none runs.
+        Returns when the agent has stopped. Does nothing when no turn runs.
+
+        Args:
+            refuse_questions: Answers every open question with no, once nothing can run any more.
         """
         task, turn = self._task, self._turn
         if task is None or turn is None:
             return
         turn.cancelled = True
         self._agent.cancel()
+        refuse_questions()
         done, _ = await asyncio.wait({task}, timeout=CANCEL_GRACE)
         if not done:
             task.cancel()
@@ -205,10 +229,14 @@ class AgentRunner:
         """The person's message, behind a notice where the history would otherwise be left dangling."""
         message = {"role": "user", "content": [{"text": clean_text(text)}]}
         history = self._agent.messages
+        cut, self._cut = self._cut.strip(), ""
         if not history or (history[-1]["role"] == "assistant" and not tool_use_ids(dict(history[-1]))):
             return [message]
-        notice = {"role": "assistant", "content": [{"text": f"({self._last_notice or UNFINISHED_NOTICE})"}]}
-        return [notice, message]
+        if cut and not tool_use_ids(dict(history[-1])):
+            notice = cut_off(cut)
+        else:
+            notice = f"({self._last_notice or UNFINISHED_NOTICE})"
+        return [{"role": "assistant", "content": [{"text": notice}]}, message]
 
     async def _drive(self, prompt: list[dict[str, Any]], turn: _Turn) -> str:
         limits: dict[str, int] = {"turns": self._settings.max_turns}
@@ -218,7 +246,8 @@ class AgentRunner:
         stop_reason = "end_turn"
         try:
             async for event in stream:
-                turn.take(event)
+                if streamed := turn.take(event):
+                    self._recorder.keep_scratch(streamed)
                 if "result" in event:
                     stop_reason = event["result"].stop_reason
         finally:
@@ -271,11 +300,75 @@ class AgentRunner:
         history = self._agent.messages
         if history and tool_use_ids(dict(history[-1])):
             return
-        turn.closing = f"{turn.shown.rstrip()}\n\n{CUT_MARK}"
+        turn.closing = cut_off(turn.shown)
         turn.shown = ""
         async for _ in self._agent.stream_async([]):
             pass
         turn.emit(MessageEnd(turn.closing))
+
+    async def refusal(self, use: dict[str, Any]) -> str:
+        """Why a call of tier 2 must not run, or the empty string when a person allowed it.
+
+        Questions are put one after the other, and none once the turn is cancelled.
+        """
+        turn = self._turn
+        decision: Decision = "no"
+        reason = ""
+        if self._ask is None:
+            self._record_approval(use, "no", notices.NOBODY_TO_ASK)
+            return notices.NOBODY_TO_ASK
+        async with self._asking:
+            if turn is not None and not turn.cancelled:
+                asked = ApprovalAsked(use["toolUseId"], use["name"], dict(use["input"] or {}))
+                decision, reason = await self._ask(asked)
+            if turn is None or turn.cancelled:
+                decision, reason = "no", notices.CANCELLED
+        self._record_approval(use, decision, reason)
+        if decision == "no":
+            return notices.denied(reason)
+        if turn is not None:
+            turn.approved.add(use["toolUseId"])
+        return "" if self.flush() else notices.not_recorded(self._recorder.unsaved)
+
+    def _record_approval(self, use: dict[str, Any], decision: Decision, reason: str) -> None:
+        self._record(
+            ApprovalRecord(use["name"], dict(use["input"] or {}), decision, use["toolUseId"], reason=reason)
+        )
+
+    def begin_call(self, use: dict[str, Any], tier: int) -> None:
+        """A call begins, or is refused."""
+        arguments = dict(use["input"] or {})
+        if self._turn is not None:
+            self._turn.calls[use["toolUseId"]] = _Call(use["name"], arguments, tier, time.monotonic())
+        self._emit(ToolUseStarted(use["toolUseId"], use["name"], arguments, tier))
+
+    def end_call(self, use_id: str, status: ToolStatus, result: str, duration: float) -> None:
+        """A call is over: tell the channel, and keep it on record."""
+        turn = self._turn
+        call = turn.calls.pop(use_id, None) if turn is not None else None
+        if turn is None or call is None:
+            return
+        approval: Approval = "not_needed"
+        if call.tier >= 2:
+            approval = "approved" if use_id in turn.approved else "denied"
+        self._emit(ToolUseEnded(use_id, call.name, status, result, duration, approval))
+        self._record(
+            ToolCallRecord(
+                tool=call.name,
+                tier=call.tier,
+                arguments=call.arguments,
+                status=status,
+                result=result[:RESULT_SUMMARY],
+                approval=approval,
+                duration=round(duration, 4),
+                tool_use_id=use_id,
+            )
+        )
+
+    def _end_open_calls(self, turn: _Turn) -> None:
+        """Calls that were running when the turn was stopped."""
+        for use_id, call in list(turn.calls.items()):
+            self.end_call(use_id, "cancelled", INTERRUPTED_RESULT, time.monotonic() - call.began)
 
     def _record_end(self, stop_reason: StopReason, notice: str) -> None:
         if stop_reason == "limit_turns":
@@ -288,7 +381,7 @@ class AgentRunner:
     def _record(self, event: AgentEvent) -> None:
         try:
             self._writer.append_event(to_line(event))
-        except StoreWriteFailed as error:
+        except StoreError as error:
             log.warning("An event of session %s was not saved: %s", self._writer.session_id, error.line())
 
     def _emit(self, event: TurnEvent) -> None:
@@ -301,6 +394,16 @@ class AgentRunner:
         self._on_unsaved(reason)
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A running tool call; `began` is the monotonic clock's time."""
+
+    name: str
+    arguments: dict[str, Any]
+    tier: int
+    began: float
+
+
 class _Turn:
     """What is known of the running turn.
 
@@ -309,6 +412,8 @@ class _Turn:
         usage: Tokens of the turn's model calls so far.
         cancelled: Whether the person stopped it.
         closing: Text to append as the assistant's message without a model call, or empty.
+        calls: The tool calls that run, by id.
+        approved: The ids of calls that a person allowed.
     """
 
     def __init__(self, emit: Emit) -> None:
@@ -317,14 +422,18 @@ class _Turn:
         self.usage = Usage()
         self.cancelled = False
         self.closing = ""
+        self.calls: dict[str, _Call] = {}
+        self.approved: set[str] = set()
 
-    def take(self, event: dict[str, Any]) -> None:
-        """Turn one event of the SDK's stream into tau's."""
+    def take(self, event: dict[str, Any]) -> str:
+        """Turn one event of the SDK's stream into tau's. Returns the text that it added to the reply."""
         if isinstance(event.get("data"), str):
             text = clean_text(event["data"])
-            self.shown += text
-            if text and not self.cancelled:
-                self.emit(TextDelta(text))
+            if not self.cancelled:
+                self.shown += text
+                if text:
+                    self.emit(TextDelta(text))
+                return text
         elif isinstance(event.get("reasoningText"), str):
             if not self.cancelled:
                 self.emit(ReasoningDelta(clean_text(event["reasoningText"])))
@@ -334,6 +443,7 @@ class _Turn:
                 self.emit(ToolOutputDelta(stream["tool_use"]["toolUseId"], clean_text(stream["data"])))
         elif "message" in event and event["message"]["role"] == "assistant":
             self._message(event["message"])
+        return ""
 
     def _message(self, message: dict[str, Any]) -> None:
         self.shown = ""
@@ -375,18 +485,15 @@ class _TurnHooks(HookProvider):
         response = event.stop_response
         if turn is not None and response is not None and response.stop_reason == "cancelled":
             # The SDK drops what was streamed; the person has read it, so the history keeps it.
-            shown = turn.shown.rstrip()
-            response.message["content"] = [{"text": f"{shown}\n\n{CUT_MARK}" if shown else CUT_MARK}]
+            response.message["content"] = [{"text": cut_off(turn.shown)}]
 
-    def _before_tool(self, event: BeforeToolCallEvent) -> None:
+    async def _before_tool(self, event: BeforeToolCallEvent) -> None:
         tier = _tier(event.selected_tool)
-        use = event.tool_use
-        if tier >= 2 and not self._runner.flush():
-            event.cancel_tool = (
-                f"The call was not run: it could not be recorded first. {self._runner.unsaved}"
-            )
-            return
-        self._runner._emit(ToolUseStarted(use["toolUseId"], use["name"], dict(use["input"] or {}), tier))
+        use: dict[str, Any] = dict(event.tool_use)
+        refusal = await self._runner.refusal(use) if tier >= 2 else ""
+        self._runner.begin_call(use, tier)
+        if refusal:
+            event.cancel_tool = refusal
 
     def _after_tool(self, event: AfterToolCallEvent) -> None:
         use = event.tool_use
@@ -395,31 +502,10 @@ class _TurnHooks(HookProvider):
         result = "\n".join(
             clean_text(item["text"]) for item in event.result.get("content", []) if "text" in item
         )
-        status = "success" if event.result.get("status") == "success" else "error"
-        duration = event.duration or 0.0
-        self._runner._emit(
-            ToolUseEnded(use["toolUseId"], use["name"], status, result, duration)  # type: ignore[arg-type]
-        )
-        self._runner._record(
-            ToolCallRecord(
-                tool=use["name"],
-                tier=_tier(event.selected_tool),
-                arguments=dict(use["input"] or {}),
-                status=status,  # type: ignore[arg-type]
-                result=result[:RESULT_SUMMARY],
-                approval="not_needed",
-                duration=round(duration, 4),
-                tool_use_id=use["toolUseId"],
-            )
-        )
+        status: ToolStatus = "success" if event.result.get("status") == "success" else "error"
+        self._runner.end_call(use["toolUseId"], status, result, event.duration or 0.0)
 
 
 def _tier(tool: Any) -> int:
     """The tier a tool declares: without one it is held to change things; an unknown tool does not run."""
     return 0 if tool is None else int(getattr(tool, "tier", 2))
-
-
-def _manager(settings: AgentSettings) -> ConversationManager:
-    if settings.context == "summarize":
-        return SummarizingConversationManager(preserve_recent_messages=settings.window_size)
-    return SlidingWindowConversationManager(window_size=settings.window_size)

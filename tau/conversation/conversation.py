@@ -13,7 +13,7 @@ from tau.conversation.bridge import Bridge
 from tau.conversation.core import LIVE_TURNS, Core
 from tau.conversation.engine import Engine
 from tau.conversation.state import CommandResult, ConversationState, HistoryPage, Opening, OpenRequest
-from tau.events import TurnEnd, TurnEvent
+from tau.events import Decision, TurnEnd, TurnEvent
 from tau.models.info import ModelInfo
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 
@@ -39,6 +39,7 @@ class Conversation:
         self._model: asyncio.Task[ModelInfo] | None = None
         self._turning = False
         self._cancelled = asyncio.Event()
+        self._closed = False
 
     @classmethod
     def start(cls, settings: Settings, request: OpenRequest) -> Conversation:
@@ -121,6 +122,9 @@ class Conversation:
         While a turn runs, another one is answered with ``busy`` and does not touch it. A caller that stops
         iterating early cancels the turn.
         """
+        if self._closed:
+            yield TurnEnd("error", notices.CLOSED)
+            return
         if self._turning:
             yield TurnEnd("busy", notices.BUSY)
             return
@@ -157,7 +161,22 @@ class Conversation:
     async def cancel(self) -> None:
         """Cancel the running turn; returns when it is over. Does nothing when none runs."""
         self._cancelled.set()
-        await self._engine.call(self._core.cancel())
+        if not self._closed:
+            await self._engine.call(self._core.cancel())
+
+    async def answer(self, approval_id: str, decision: Decision, reason: str = "") -> None:
+        """Answer a question that `ApprovalAsked` put; one that is closed already is left alone.
+
+        Args:
+            approval_id: The question's id.
+            decision: Whether the call may run, this once.
+            reason: For a no, what the model is told.
+        """
+        if not self._closed:
+            await self._engine.call(self._answer(approval_id, decision, reason))
+
+    async def _answer(self, approval_id: str, decision: Decision, reason: str) -> None:
+        self._core.answer(approval_id, decision, reason)
 
     # Commands and sessions ----------------------------------------------------------------------
 
@@ -200,6 +219,9 @@ class Conversation:
         Raises:
             StoreError: Something that was said could not be saved.
         """
+        if self._closed:
+            return
+        self._closed = True
         try:
             for task in (self._opening, self._model):
                 if task is not None and not task.done():

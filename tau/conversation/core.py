@@ -1,6 +1,8 @@
 """The engine's side of a conversation: the store, the session in hand, the model and the turn.
 
-Everything here runs on the engine's loop, one call at a time but for `cancel`.
+Everything here runs on the engine's loop. What changes the session, the model or the agent holds one lock:
+a turn, a switch, a change of the model and the first preparation come one after the other, and none of them
+starts while a turn runs. `cancel` and `answer` work at any time.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,12 +19,22 @@ from tau.config.settings import Settings
 from tau.conversation import history
 from tau.conversation.opening import OpenSession, SessionOpener
 from tau.conversation.state import ConversationState, HistoryPage, Opening, OpenRequest
-from tau.errors import ModelError, SessionHeld, StoreError, TauError, UsageError
-from tau.events import Notice, TurnEnd, TurnEvent, Usage, UsageReported, from_line
+from tau.conversation.totals import Totals
+from tau.errors import SessionHeld, StoreError, TauError, UsageError
+from tau.events import (
+    ApprovalAsked,
+    ApprovalClosed,
+    Decision,
+    Notice,
+    TurnEnd,
+    TurnEvent,
+    UsageReported,
+    from_line,
+)
 from tau.models.info import ModelInfo
 from tau.models.registry import PreparedModel, prepare
 from tau.sessions.catalog import Catalog
-from tau.sessions.records import ListQuery, MetaValue, SearchHit, SessionSummary
+from tau.sessions.records import Damage, ListQuery, SearchHit, SessionSummary
 from tau.sessions.registry import open_store
 from tau.sessions.store import SessionReader, SessionStore, SessionWriter
 from tau.tools.context import Grants, ToolContext
@@ -38,6 +50,8 @@ LIVE_TURNS = 40
 
 REPLAYED_EVENTS = 200
 """Stored agent events, the newest, that a channel is handed at once."""
+
+Emit = Callable[[TurnEvent], None]
 
 
 class Core:
@@ -57,26 +71,30 @@ class Core:
         self.state = ConversationState(session_id="", directory=str(settings.directory))
         self.listing: list[str] = []
         self._publish = publish
+        self._lock = asyncio.Lock()
         self._store: SessionStore | None = None
         self._catalog: Catalog | None = None
         self._opener: SessionOpener | None = None
         self._session: OpenSession | None = None
         self._prepared: PreparedModel | None = None
         self._runner: AgentRunner | None = None
-        self._totals = _Totals()
-        self._grants = Grants()
+        self._totals = Totals()
+        self._grants: dict[str, Grants] = {}
         self._warming: asyncio.Task[None] | None = None
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._turn_task: asyncio.Task[TurnEnd] | None = None
+        self._emit: Emit | None = None
+        self._questions: dict[str, asyncio.Future[tuple[Decision, str]]] = {}
 
     # Opening ------------------------------------------------------------------------------------
 
     async def open(self) -> Opening:
         """Open the store and the session the channel asked for. Imports neither strands nor a provider."""
-        self._store = open_store(self.settings, channel=self.request.channel)
-        self._catalog = Catalog(self._store, state_dir=self.settings.places.state)
-        self._opener = SessionOpener(self._store, self._catalog, self.settings, self.request.channel)
-        return self._take(self._opener.open(self.request))
+        async with self._lock:
+            self._store = open_store(self.settings, channel=self.request.channel)
+            self._catalog = Catalog(self._store, state_dir=self.settings.places.state)
+            self._opener = SessionOpener(self._store, self._catalog, self.settings, self.request.channel)
+            opened = self._opener.open(self.request)
+            return self._take(opened, self._look_at(opened), None)
 
     @property
     def opener(self) -> SessionOpener:
@@ -101,20 +119,37 @@ class Core:
         """The session in hand where this process may write it."""
         return self._session.writer if self._session else None
 
-    def _take(self, opened: OpenSession) -> Opening:
-        """Make a freshly opened session the one in hand; the one before is let go of."""
+    def place(self) -> str:
+        """Where the store keeps its record, or the empty string."""
+        return self._store.capabilities.location if self._store is not None else ""
+
+    def _look_at(self, opened: OpenSession) -> Opening:
+        """What a channel is shown of a session; everything that can fail about it happens here."""
+        try:
+            reader = opened.reader
+            newest = history.page(reader, before=None, turns=LIVE_TURNS)
+            events = [from_line(line) for line in reader.events(limit=REPLAYED_EVENTS)]
+            told = [*opened.notices, *_tell_damage(opened)]
+            if opened.writer is not None:
+                opened.writer.flush()
+        except BaseException:
+            opened.reader.close()
+            raise
+        return Opening(
+            state=self.state,
+            history=newest,
+            events=[event for event in events if event is not None],
+            notices=told,
+        )
+
+    def _take(self, opened: OpenSession, opening: Opening, runner: AgentRunner | None) -> Opening:
+        """Make an opened session the one in hand; the one before is let go of."""
         lost = self._let_go()
         self._session = opened
-        self._grants = Grants()
+        self._totals = Totals(opened.reader.meta())
+        assert self._store is not None
         if opened.writer is not None:
             self.catalog.mark_open(opened.reader.session_id)
-        newest = history.page(opened.reader, before=None, turns=LIVE_TURNS)
-        events = [from_line(line) for line in opened.reader.events(limit=REPLAYED_EVENTS)]
-        told = [*lost, *opened.notices, *self._damage(opened)]
-        meta = opened.reader.meta()
-        self._totals = _Totals.read(meta)
-        assert self._store is not None
-        same_role = self.state.role == opened.role
         self._set(
             session_id=opened.reader.session_id,
             profile=self.settings.profile,
@@ -123,35 +158,11 @@ class Core:
             persistent=self._store.capabilities.persistent,
             context=self.settings.agent.context,
             window_size=self.settings.agent.window_size,
-            model=self.state.model if same_role else None,
             unsaved="",
             in_memory=0,
         )
-        self._refresh()
-        if opened.writer is not None:
-            opened.writer.flush()
-            if self._prepared is not None and same_role:
-                self._build()
-        return Opening(
-            state=self.state,
-            history=newest,
-            events=[event for event in events if event is not None],
-            notices=told,
-        )
-
-    def _damage(self, opened: OpenSession) -> list[str]:
-        """One notice a damaged part, once in the life of the session."""
-        told = str(opened.reader.meta().get("damage_told") or "").split("|")
-        new = [item for item in opened.reader.damage() if item.part not in told]
-        if new and opened.writer is not None:
-            parts = [part for part in told if part] + [item.part for item in new]
-            opened.writer.patch_meta({"damage_told": "|".join(parts)}, touch=False)
-        kept = {True: "its content is kept elsewhere", False: "everything else is sound"}
-        return [
-            f"{item.part} of session {opened.reader.session_id} is damaged ({item.reason}) "
-            f"and was left as it is; {kept[item.recovered]}."
-            for item in new
-        ]
+        self._use(runner)
+        return replace(opening, state=self.state, notices=[*lost, *opening.notices])
 
     def _let_go(self) -> list[str]:
         """Close the session in hand. Returns what of it could not be saved, a line each."""
@@ -165,8 +176,7 @@ class Core:
         try:
             session.reader.close()
         except StoreError as error:
-            if not lost:
-                lost.append(notices.lost(session.reader.session_id, error.line()))
+            lost = lost or [notices.lost(session.reader.session_id, error.line())]
         if session.writer is not None:
             self.catalog.mark_closed(session.reader.session_id)
         return lost
@@ -179,129 +189,189 @@ class Core:
         Raises:
             TauError: The model cannot be used; the state's `model_problem` says why.
         """
+        async with self._lock:
+            return await self._prepare_model()
+
+    async def _prepare_model(self) -> ModelInfo:
         role = self.state.role
         try:
-            self._prepared = await prepare(self.settings, role, environ=os.environ)
+            prepared = await prepare(self.settings, role, environ=os.environ)
         except TauError as error:
-            self._prepared = self._runner = None
+            self._use(None)
+            await self._adopt(None)
             self._set(model=None, model_problem=error.line())
             raise
-        self._set(model=self._prepared.info, model_problem="")
         # The SDK takes the better part of a second to import; the loop stays free meanwhile.
         await asyncio.to_thread(_import_agent)
-        if self.writer is not None:
-            self._build()
-        return self._prepared.info
+        runner = self._build(self._session, prepared)
+        await self._adopt(prepared)
+        self._set(model=prepared.info, model_problem="")
+        self._use(runner)
+        return prepared.info
 
     async def use_role(self, role: str) -> ModelInfo:
         """Change the model role; the old one stays in force when the new one cannot be used.
 
         Raises:
-            TauError: The role is unknown or its model cannot be used.
+            TauError: A turn runs, the role is unknown or its model cannot be used.
         """
-        before = (self.state.role, self._prepared, self.state.model, self.state.model_problem)
-        self._set(role=role)
-        try:
-            info = await self.prepare_model()
-        except TauError:
-            old_role, self._prepared, model, problem = before
-            self._set(role=old_role, model=model, model_problem=problem)
-            if self._prepared is not None and self.writer is not None:
-                self._build()
-            raise
-        if before[1] is not None:
-            await asyncio.to_thread(before[1].close)
-        if self.writer is not None:
-            self.writer.patch_meta({"role": role})
-        return info
+        self._free()
+        async with self._lock:
+            prepared = await prepare(self.settings, role, environ=os.environ)
+            await asyncio.to_thread(_import_agent)
+            if self.writer is not None:
+                self.writer.patch_meta({"role": role})
+            runner = self._build(self._session, prepared)
+            await self._adopt(prepared)
+            self._set(role=role, model=prepared.info, model_problem="")
+            self._use(runner)
+            return prepared.info
 
-    def _build(self) -> None:
+    async def _adopt(self, prepared: PreparedModel | None) -> None:
+        """Take a prepared model over; what the one before holds is let go of."""
+        before, self._prepared = self._prepared, prepared
+        if before is not None and before is not prepared:
+            await asyncio.to_thread(before.close)
+
+    def _build(self, session: OpenSession | None, prepared: PreparedModel) -> AgentRunner | None:
+        """The agent of a session; None where it is open for reading only."""
         from tau.agent.prompt import system_prompt
         from tau.agent.runner import AgentRunner
 
-        assert self._prepared is not None
-        assert self.writer is not None
+        if session is None or session.writer is None:
+            return None
         context = ToolContext(
             directory=self.settings.directory,
             state_dir=self.settings.places.state,
-            session_id=self.writer.session_id,
+            session_id=session.writer.session_id,
             context=self.settings.context,
-            grants=self._grants,
+            grants=self._grants.setdefault(session.writer.session_id, Grants()),
         )
-        self._runner = AgentRunner(
-            model=self._prepared.model,
-            writer=self.writer,
+        return AgentRunner(
+            model=prepared.model,
+            writer=session.writer,
             settings=self.settings.agent,
             system_prompt=system_prompt(self.settings, bare=self.request.bare),
             tool_context=context,
             tools=build_tools(context, disabled=self.settings.plugins.disabled),
+            ask=self._ask if self.request.can_ask else None,
             on_unsaved=lambda reason: self._set(unsaved=reason),
         )
+
+    def _use(self, runner: AgentRunner | None) -> None:
+        """Make an agent the one that answers, and have its model prepare what it can."""
+        self._runner = runner
         if self._warming is not None:
             self._warming.cancel()
-        self._warming = asyncio.create_task(self._runner.warm_up())
-        self._refresh()
+        self._warming = asyncio.create_task(runner.warm_up()) if runner is not None else None
+        if self._session is not None:
+            self._refresh()
 
     # The turn -----------------------------------------------------------------------------------
 
-    async def turn(self, text: str, emit: Callable[[TurnEvent], None]) -> None:
+    async def turn(self, text: str, emit: Emit) -> None:
         """Run one turn; `emit` gets its events, the `TurnEnd` last, whatever happens."""
-        if self.state.busy:
+        if self._turn_task is not None:
             emit(TurnEnd("busy", notices.BUSY))
             return
-        self._idle.clear()
         self._set(busy=True)
-        end = TurnEnd("error", "The turn ended unexpectedly; the log says more.")
+        self._emit = emit
+        self._turn_task = asyncio.create_task(self._turn(text, emit))
         try:
-            end = await self._turn(text, emit)
-        except TauError as error:
-            end = TurnEnd("error", error.line())
-        except Exception:
-            log.exception("A turn failed in session %s", self.state.session_id)
-            end = TurnEnd("error", f"The turn failed inside tau; see {self.settings.places.logs / 'tau.log'}")
+            await asyncio.wait({self._turn_task})
+            end = self._ending(self._turn_task)
         finally:
+            self._turn_task = self._emit = None
             self._set(busy=False)
-            emit(end)
-            self._idle.set()
+        emit(end)
         self._index()
 
-    async def _turn(self, text: str, emit: Callable[[TurnEvent], None]) -> TurnEnd:
-        if self.state.held_by:
-            raise SessionHeld(self.state.session_id, self.state.held_by)
-        if not text.strip():
-            raise UsageError("The message is empty; nothing was sent")
-        if self._runner is None:
-            await self.prepare_model()
-        assert self._runner is not None
-        assert self.writer is not None
+    def _ending(self, task: asyncio.Task[TurnEnd]) -> TurnEnd:
+        if task.cancelled():
+            return TurnEnd("cancelled", notices.CANCELLED)
+        error = task.exception()
+        if error is None:
+            return task.result()
+        if isinstance(error, TauError):
+            return TurnEnd("error", error.line())
+        log.error("A turn failed in session %s", self.state.session_id, exc_info=error)
+        return TurnEnd("error", f"The turn failed inside tau; see {self.settings.places.logs / 'tau.log'}")
 
-        def pass_on(event: TurnEvent) -> None:
-            if isinstance(event, UsageReported):
-                self._totals.count(event.usage)
-                self._set(usage=self._totals.usage, context_tokens=self._totals.context)
-            emit(event)
+    async def _turn(self, text: str, emit: Emit) -> TurnEnd:
+        async with self._lock:
+            if self.state.held_by:
+                raise SessionHeld(self.state.session_id, self.state.held_by)
+            if not text.strip():
+                raise UsageError("The message is empty; nothing was sent")
+            if self._runner is None:
+                await self._prepare_model()
+            assert self._runner is not None
+            assert self.writer is not None
 
-        end = await self._runner.run(text, pass_on)
-        if end.stop_reason != "error":
-            self._totals.turns += 1
-        try:
-            self.writer.patch_meta(self._totals.meta(), touch=False)
-        except TauError as error:
-            pass_on(Notice(f"The totals of this session are not saved: {error.line()}", "warning"))
-        self._runner.flush()
-        self._refresh()
-        return end
+            def pass_on(event: TurnEvent) -> None:
+                if isinstance(event, UsageReported):
+                    self._totals.count(event.usage)
+                    self._set(usage=self._totals.usage, context_tokens=self._totals.context)
+                emit(event)
+
+            before = self._runner.unsaved
+            end = await self._runner.run(text, pass_on)
+            if end.stop_reason != "error":
+                self._totals.turns += 1
+            try:
+                self.writer.patch_meta(self._totals.meta(), touch=False)
+            except TauError as error:
+                emit(Notice(f"The totals of this session are not saved: {error.line()}", "warning"))
+            told = self._runner.unsaved
+            if not self._runner.flush() and (self._runner.unsaved == before or self._runner.unsaved != told):
+                # The turn itself has told of nothing, or of something else.
+                emit(Notice(notices.not_saved(self._runner.unsaved), "error"))
+            self._refresh()
+            return end
 
     async def cancel(self) -> None:
-        """Cancel the running turn; returns when it is over and recorded."""
-        if self._runner is not None:
-            await self._runner.cancel()
-        await self._idle.wait()
+        """Cancel the running turn, whatever it waits for; returns when it is over and recorded."""
+        task = self._turn_task
+        if task is None:
+            return
+        if self._runner is not None and self._runner.is_running:
+            await self._runner.cancel(self._refuse_questions)
+        else:
+            task.cancel()
+        await asyncio.wait({task})
+
+    def answer(self, approval_id: str, decision: Decision, reason: str) -> None:
+        """Answer a question; one that is closed already is left alone."""
+        question = self._questions.get(approval_id)
+        if question is not None and not question.done():
+            question.set_result((decision, reason))
+
+    async def _ask(self, asked: ApprovalAsked) -> tuple[Decision, str]:
+        assert self._emit is not None
+        question: asyncio.Future[tuple[Decision, str]] = asyncio.get_running_loop().create_future()
+        self._questions[asked.approval_id] = question
+        decision: Decision = "no"
+        emit = self._emit
+        emit(asked)
+        try:
+            decision, reason = await question
+            return decision, reason
+        finally:
+            del self._questions[asked.approval_id]
+            emit(ApprovalClosed(asked.approval_id, decision))
+
+    def _refuse_questions(self) -> None:
+        for approval_id in list(self._questions):
+            self.answer(approval_id, "no", "")
 
     def _index(self) -> None:
         """Bring the index up to date; the record is complete without it."""
-        if self._runner is not None and self._session is not None:
+        if self._runner is None or self._session is None:
+            return
+        try:
             self.catalog.record(self._session.reader, self._runner.take_recorded())
+        except Exception:
+            log.exception("The index does not know the last turn of session %s", self.state.session_id)
 
     # Sessions -----------------------------------------------------------------------------------
 
@@ -309,41 +379,56 @@ class Core:
         """Go on with another session. The current one stays in hand when that fails.
 
         Raises:
-            TauError: Not found, held and not readable, recorded under another window, or a turn runs.
+            TauError: Not found, held and not readable, recorded under another window, a turn runs, or
+                something said in the current one is not saved yet.
         """
         self._free()
-        directory = None if everywhere else self.state.directory
-        found = self.catalog.resolve(target, directory=directory)
-        if found == self.state.session_id and self.writer is not None:
-            raise UsageError(f"Session {found} is the current one")
-        opened = self.opener.resume(found, read_along=self.request.read_only_ok)
-        return await self._switch(opened)
+        async with self._lock:
+            self._nothing_waits()
+            directory = None if everywhere else self.state.directory
+            found = self.catalog.resolve(target, directory=directory)
+            if found == self.state.session_id and self.writer is not None:
+                raise UsageError(f"Session {found} is the current one")
+            return await self._switch(self.opener.resume(found, read_along=self.request.read_only_ok))
 
     async def new(self, name: str | None = None) -> Opening:
         """Begin a new session on the current role.
 
         Raises:
-            TauError: A turn runs, the name is taken, or the store refused.
+            TauError: A turn runs, the name is taken, the store refused, or something said is not saved yet.
         """
         self._free()
-        return await self._switch(self.opener.create(role=self.state.role, name=name))
+        async with self._lock:
+            self._nothing_waits()
+            return await self._switch(self.opener.create(role=self.state.role, name=name))
 
     async def _switch(self, opened: OpenSession) -> Opening:
-        opening = self._take(opened)
-        if self._runner is None and opened.writer is not None:
-            try:
-                await self.prepare_model()
-            except ModelError as error:
-                log.warning("The model of role %s is not ready: %s", self.state.role, error.line())
-        return replace(opening, state=self.state)
+        """Everything that can fail comes before the current session is let go of."""
+        opening = self._look_at(opened)
+        prepared, problem = self._prepared, ""
+        try:
+            if prepared is None or opened.role != self.state.role:
+                try:
+                    prepared = await prepare(self.settings, opened.role, environ=os.environ)
+                    await asyncio.to_thread(_import_agent)
+                except TauError as error:
+                    prepared, problem = None, error.line()
+            runner = self._build(opened, prepared) if prepared is not None else None
+        except BaseException:
+            opened.reader.close()
+            raise
+        taken = self._take(opened, opening, runner)
+        await self._adopt(prepared)
+        self._set(model=prepared.info if prepared else None, model_problem=problem)
+        return replace(taken, state=self.state)
 
     def _free(self) -> None:
-        if self.state.busy:
+        if self._turn_task is not None:
             raise UsageError(notices.BUSY)
 
-    def place(self) -> str:
-        """Where the store keeps its record, or the empty string."""
-        return self._store.capabilities.location if self._store is not None else ""
+    def _nothing_waits(self) -> None:
+        if self._runner is not None and not self._runner.flush():
+            raise StoreError(notices.not_left(self._runner.unsaved))
 
     def rename(self, name: str) -> None:
         """Name the session; it does not move in listings.
@@ -386,13 +471,17 @@ class Core:
         await self.cancel()
         if self._warming is not None:
             self._warming.cancel()
+            await asyncio.wait({self._warming})
         lost = self._let_go()
-        if self._prepared is not None:
-            await asyncio.to_thread(self._prepared.close)
-        if self._catalog is not None:
-            self._catalog.close()
-        if self._store is not None:
-            self._store.close()
+        try:
+            await self._adopt(None)
+        finally:
+            try:
+                if self._catalog is not None:
+                    self._catalog.close()
+            finally:
+                if self._store is not None:
+                    self._store.close()
         if lost:
             raise StoreError(lost[0])
 
@@ -418,44 +507,27 @@ class Core:
             self._publish(state)
 
 
-class _Totals:
-    """The running totals of a session, flat in its metadata."""
+def _tell_damage(opened: OpenSession) -> Sequence[str]:
+    """One notice a damaged part, once in the life of the session; one that was mended may be told again."""
+    damage = opened.reader.damage()
+    parts = {item.part for item in damage}
+    before = [part for part in str(opened.reader.meta().get("damage_told") or "").split("|") if part]
+    still = [part for part in before if part in parts or "/messages/" in part]
+    new = [item for item in damage if item.part not in still]
+    told = "|".join([*still, *(item.part for item in new)])
+    if opened.writer is not None and told != "|".join(before):
+        opened.writer.patch_meta({"damage_told": told or None}, touch=False)
+    return [_damage_notice(opened.reader.session_id, item) for item in new]
 
-    def __init__(self) -> None:
-        self.usage = Usage()
-        self.turns = 0
-        self.context: int | None = None
 
-    @classmethod
-    def read(cls, meta: dict[str, MetaValue]) -> _Totals:
-        def number(key: str) -> int:
-            value = meta.get(key)
-            return int(value) if isinstance(value, int | float) else 0
-
-        totals = cls()
-        totals.usage = Usage(number("tokens_in"), number("tokens_out"), number("tokens_cached"))
-        totals.turns = number("turns")
-        totals.context = number("context_tokens") or None
-        return totals
-
-    def count(self, usage: Usage) -> None:
-        """Add one model call."""
-        self.usage = Usage(
-            self.usage.input_tokens + usage.input_tokens,
-            self.usage.output_tokens + usage.output_tokens,
-            self.usage.cached_tokens + usage.cached_tokens,
-        )
-        self.context = usage.input_tokens + usage.cached_tokens + usage.output_tokens or None
-
-    def meta(self) -> dict[str, MetaValue]:
-        """The totals as metadata keys."""
-        return {
-            "tokens_in": self.usage.input_tokens,
-            "tokens_out": self.usage.output_tokens,
-            "tokens_cached": self.usage.cached_tokens,
-            "turns": self.turns,
-            "context_tokens": self.context,
-        }
+def _damage_notice(session_id: str, item: Damage) -> str:
+    if item.index is None:
+        kept = "it is made anew, and what was there is kept aside"
+    elif item.recovered:
+        kept = "it was left as it is, and its content is kept elsewhere"
+    else:
+        kept = "it was left as it is, and everything else is sound"
+    return f"{item.part} of session {session_id} is damaged ({item.reason}); {kept}."
 
 
 def _import_agent() -> None:

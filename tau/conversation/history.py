@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tau.agent.history import begins_turn, cut_off
 from tau.conversation.state import HistoryPage
-from tau.sessions.records import Message, StoredMessage
+from tau.sessions.records import StoredMessage
 from tau.sessions.store import SessionReader
 
 _CHUNK = 64
@@ -11,17 +12,12 @@ _MOST = 2_000
 """A page never holds more messages than this, whatever its turns are like."""
 
 
-def begins_turn(message: Message) -> bool:
-    """Whether a message is a person's: a user message that answers no tool call."""
-    content = message.get("content")
-    return message.get("role") == "user" and not any(
-        isinstance(block, dict) and "toolResult" in block
-        for block in (content if isinstance(content, list) else ())
-    )
-
-
 def page(reader: SessionReader, *, before: int | None, turns: int) -> HistoryPage:
-    """The `turns` whole turns that end before index `before` (None: the end of the session)."""
+    """The `turns` whole turns that end before index `before` (None: the end of the session).
+
+    A reply that was cut off before it was recorded is the last message of the newest page, as the next turn
+    will record it.
+    """
     end = reader.count() if before is None else min(before, reader.count())
     start = end
     gathered: list[StoredMessage] = []
@@ -39,4 +35,14 @@ def page(reader: SessionReader, *, before: int | None, turns: int) -> HistoryPag
     elif start > 0 and begins:
         gathered = gathered[begins[0] :]
         start = gathered[0].index
+    if before is None and gathered and gathered[-1].message["role"] == "user":
+        gathered += _cut_reply(reader, gathered[-1])
     return HistoryPage(messages=gathered, first_index=start, more=start > 0)
+
+
+def _cut_reply(reader: SessionReader, last: StoredMessage) -> list[StoredMessage]:
+    shown = reader.scratch()
+    if not shown.strip():
+        return []
+    message = {"role": "assistant", "content": [{"text": cut_off(shown)}]}
+    return [StoredMessage(index=last.index + 1, message=message, created_at=last.created_at)]

@@ -64,14 +64,12 @@ class HistoryPage:
     Attributes:
         messages: The messages of these turns, in order.
         first_index: Index of the first message returned.
-        earlier_turns: Turns before these, or None when not counted (a long session is not read to count).
         more: Whether anything lies before `first_index`.
     """
 
     messages: Sequence[StoredMessage]
     first_index: int
     more: bool
-    earlier_turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +173,8 @@ class OpenRequest:
         all_directories: Look for `resume` in every directory.
         read_only_ok: Whether a session held elsewhere may be opened for reading (the TUI) or is an error.
         bare: Load no files of the person or project into the prompt.
+        can_ask: Whether the channel can put a question to a person; without it, calls that need an answer
+            are refused.
     """
 
     channel: str
@@ -185,6 +185,7 @@ class OpenRequest:
     all_directories: bool = False
     read_only_ok: bool = False
     bare: bool = False
+    can_ask: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ SESSIONS = "sessions"
 SESSION_PART = "session.json"
 META_PART = "meta.json"
 EVENTS_PART = "events.jsonl"
+SCRATCH_PART = ".reply"
 AGENT_FOLDER = f"agents/{AGENT_ID}"
 AGENT_PART = f"{AGENT_FOLDER}/agent.json"
 MESSAGES_FOLDER = f"{AGENT_FOLDER}/messages"
@@ -67,7 +68,7 @@ class Folder:
                 raise not_found(session_id) from None
             raise
         try:
-            for name in (SESSION_PART, META_PART, EVENTS_PART, JOURNAL_NAME, LOCK_NAME):
+            for name in (SESSION_PART, META_PART, EVENTS_PART, SCRATCH_PART, JOURNAL_NAME, LOCK_NAME):
                 with self.reading(name):
                     fs.stamp_of(name, self.root)
             if self.agent is not None:

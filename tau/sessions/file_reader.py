@@ -18,6 +18,7 @@ from tau.sessions.file_folder import (
     EVENTS_PART,
     MESSAGES_FOLDER,
     META_PART,
+    SCRATCH_PART,
     SESSION_PART,
     Folder,
     message_index,
@@ -158,6 +159,15 @@ class FileReader(SessionReader):
                 self._note(name, error.strerror or "unreadable")
                 continue
             yield data
+
+    def scratch(self) -> str:
+        """The content of ``.reply``; a character cut in two by a kill becomes U+FFFD."""
+        with self._folder.reading(SCRATCH_PART):
+            try:
+                data, _stamp = fs.read_file(SCRATCH_PART, self._folder.root)
+            except FileNotFoundError:
+                return ""
+        return data.decode("utf-8", "replace")
 
     def agent_state(self) -> AgentState | None:
         """The state of ``agent.json``, or of the log where that is later."""

@@ -14,6 +14,7 @@ from tau.sessions.file_folder import (
     EVENTS_PART,
     MESSAGES_FOLDER,
     META_PART,
+    SCRATCH_PART,
     SESSION_PART,
     Folder,
     message_index,
@@ -54,7 +55,7 @@ class FileWriter(FileReader, SessionWriter):
     def __init__(self, folder: Folder, lock: SessionLock, closed: Callable[[FileWriter], None]) -> None:
         self._lock: SessionLock | None = lock
         self._closed = closed
-        self._events = -1
+        self._events = self._scratch = -1
         self._count = self._stamp = 0
         self._created_at = ""
         self._recorded = 0
@@ -180,6 +181,22 @@ class FileWriter(FileReader, SessionWriter):
                 os.ftruncate(self._events, start)
                 raise
 
+    def append_scratch(self, text: str) -> None:
+        """A write to ``.reply``, which is no part of the log."""
+        self._held()
+        with self._folder.writing(SCRATCH_PART):
+            if self._scratch < 0:
+                self._scratch = fs.open_for_append(SCRATCH_PART, self._folder.root)
+            fs.write_all(self._scratch, text.encode("utf-8", "replace"))
+
+    def clear_scratch(self) -> None:
+        """Cut ``.reply`` down to nothing."""
+        self._held()
+        with self._folder.writing(SCRATCH_PART):
+            if self._scratch < 0:
+                self._scratch = fs.open_for_append(SCRATCH_PART, self._folder.root)
+            os.ftruncate(self._scratch, 0)
+
     def flush(self) -> None:
         """Wait once, for the log."""
         self._held()
@@ -192,11 +209,16 @@ class FileWriter(FileReader, SessionWriter):
             return
         lock, self._lock = self._lock, None
         try:
+            # What was said comes first: bringing the session's record up to date may fail on a full disk.
+            with self._folder.writing(".journal"):
+                self._journal.flush()
             self._write_session_record(self._stamp)
             with self._folder.writing(".journal"):
                 self._journal.flush()
         finally:
             os.close(self._events)
+            if self._scratch >= 0:
+                os.close(self._scratch)
             super().close()
             lock.release()
             self._closed(self)
@@ -340,8 +362,12 @@ class FileWriter(FileReader, SessionWriter):
 
     def _ends_well(self, messages: int) -> bool:
         """Whether the newest message has its file and none is beyond it: all that a kill can have undone."""
-        newest = fs.stamp_of(message_name(self._count - 1), messages) if self._count else fs.Stamp(1, 0)
-        return newest is not None and newest.size > 0 and not fs.is_taken(message_name(self._count), messages)
+        if self._count:
+            with self._folder.reading(message_part(self._count - 1)):
+                newest = fs.stamp_of(message_name(self._count - 1), messages)
+            if newest is None or not newest.size:
+                return False
+        return not fs.is_taken(message_name(self._count), messages)
 
     def _restore_messages(self, messages: int) -> None:
         """Write again the messages whose file is missing, or empty and not touched since it was logged."""

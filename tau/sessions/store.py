@@ -115,6 +115,14 @@ class SessionReader(ABC):
         """
         return True
 
+    def scratch(self) -> str:
+        """What was streamed of a reply whose message is not recorded, or the empty string.
+
+        It is no part of the record: a writer keeps it while a reply streams, so that a killed process does
+        not take along what a person could already read. A store without it returns the empty string.
+        """
+        return ""
+
     @abstractmethod
     def agent_state(self) -> AgentState | None:
         """The agent's state, or None when none was written or it is damaged."""
@@ -190,6 +198,20 @@ class SessionWriter(SessionReader):
 
         Raises:
             StoreWriteFailed: The disk refused; the event is not recorded.
+        """
+
+    def append_scratch(self, text: str) -> None:
+        """Add to what `scratch` returns. Survives a kill; never waits for the disk.
+
+        Raises:
+            StoreWriteFailed: The disk refused.
+        """
+
+    def clear_scratch(self) -> None:
+        """Empty what `scratch` returns; its text is recorded or given up.
+
+        Raises:
+            StoreWriteFailed: The disk refused.
         """
 
     @abstractmethod

@@ -277,6 +277,16 @@ class SessionStoreContract:
         assert writer.may_hold(["needle", "hay"])
         assert writer.may_hold(["haystack"])
 
+    def test_scratch_is_kept_or_not_at_all(self, store: SessionStore, writer: SessionWriter) -> None:
+        """It is no part of the record."""
+        before = writer.summary()
+        writer.append_scratch("half a ")
+        writer.append_scratch("reply é")
+        assert store.read(writer.session_id).scratch() in ("", "half a reply é")
+        writer.clear_scratch()
+        assert store.read(writer.session_id).scratch() == ""
+        assert writer.summary() == before
+
     def test_redact_replaces_what_is_shown(self, store: SessionStore, writer: SessionWriter) -> None:
         """`redact` changes one message, keeps its index and time, and marks it; others stay."""
         _fill(writer, 3)

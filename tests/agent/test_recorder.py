@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,10 @@ from typing import Any
 import pytest
 from strands import tool
 
-from tau.agent.runner import AgentRunner
+from tau.agent.runner import AgentRunner, Ask
 from tau.config.settings import AgentSettings
 from tau.errors import StoreWriteFailed
-from tau.events import Notice, TurnEnd, TurnEvent
+from tau.events import ApprovalAsked, Decision, Notice, ToolUseEnded, TurnEnd, TurnEvent
 from tau.models.script import read_script
 from tau.models.scripted_model import Cursor, ScriptedModel
 from tau.sessions.file import open_store
@@ -30,14 +32,29 @@ def writer(tmp_path: Path) -> SessionWriter:
     )
 
 
-def runner(tmp_path: Path, writer: Any, *steps: dict[str, Any], tools: tuple[Any, ...] = ()) -> AgentRunner:
+async def yes(asked: ApprovalAsked) -> tuple[Decision, str]:
+    return "yes", ""
+
+
+def runner(
+    tmp_path: Path,
+    writer: Any,
+    *steps: dict[str, Any],
+    tools: tuple[Any, ...] = (),
+    ask: Ask | None = yes,
+) -> AgentRunner:
     script = tmp_path / "script.json"
     script.write_text(json.dumps(steps))
     model = ScriptedModel(
         Cursor(read_script(script)), model_id="s", context_window=None, record=tmp_path / "requests.jsonl"
     )
     return AgentRunner(
-        model=model, writer=writer, settings=AgentSettings(), system_prompt="You are tau.", tools=tools
+        model=model,
+        writer=writer,
+        settings=AgentSettings(),
+        system_prompt="You are tau.",
+        tools=tools,
+        ask=ask,
     )
 
 
@@ -172,3 +189,147 @@ async def test_binary_content_survives_a_resume(tmp_path: Path, writer: SessionW
     again = runner(tmp_path, writer, {"text": "still"})
     restored = again._agent.messages[2]["content"][0]["toolResult"]["content"][0]
     assert restored == image
+
+
+async def test_a_flush_that_fails_is_told_until_one_succeeds(tmp_path: Path, writer: SessionWriter) -> None:
+    watched = Watched(writer)
+    agent = runner(tmp_path, watched, {"text": "one"}, {"text": "two"})
+    await turn(agent, "first")
+    watched.full = True
+    assert not agent.flush()
+    assert "No space left" in agent.unsaved
+    watched.full = False
+    await turn(agent, "second")
+    assert "No space left" in agent.unsaved, "appends alone have made nothing durable"
+    assert agent.flush()
+    assert agent.unsaved == ""
+
+
+async def test_a_message_file_from_elsewhere_is_said_and_nothing_is_lost(
+    tmp_path: Path, writer: SessionWriter
+) -> None:
+    agent = runner(tmp_path, writer, {"text": "one"}, {"text": "two"})
+    await turn(agent, "first")
+    foreign = tmp_path / "data" / "sessions" / "s1" / "agents" / "tau" / "messages" / "000002.json"
+    foreign.write_text("{}")
+    events, end = await turn(agent, "second")
+    assert end.stop_reason == "end_turn"
+    assert [event for event in events if isinstance(event, Notice) and "000002.json" in event.text]
+    assert foreign.read_text() == "{}"
+    _, end = await turn(agent, "third")
+    assert "Nothing was sent" in end.notice
+
+
+async def test_a_call_is_refused_when_there_is_nobody_to_ask(tmp_path: Path, writer: SessionWriter) -> None:
+    runs: list[str] = []
+    agent = runner(tmp_path, writer, CALL, {"text": "I may not"}, tools=(effects(runs),), ask=None)
+    events, _ = await turn(agent, "go")
+    assert runs == []
+    ended = [event for event in events if isinstance(event, ToolUseEnded)]
+    assert [(event.status, event.approval) for event in ended] == [("error", "denied")]
+    assert "nobody to ask" in ended[0].result
+    assert [event["kind"] for event in writer.events()] == ["approval", "tool_call"]
+
+
+async def test_a_no_reaches_the_model_with_its_reason(tmp_path: Path, writer: SessionWriter) -> None:
+    asked: list[ApprovalAsked] = []
+
+    async def no(question: ApprovalAsked) -> tuple[Decision, str]:
+        asked.append(question)
+        return "no", "not on a Friday"
+
+    runs: list[str] = []
+    agent = runner(tmp_path, writer, CALL, {"text": "as you say"}, tools=(effects(runs),), ask=no)
+    await turn(agent, "go")
+    assert runs == []
+    assert [(question.tool, dict(question.arguments)) for question in asked] == [("change", {"what": "a"})]
+    assert "not on a Friday" in str(writer.messages()[2].message)
+    decisions = [(event["kind"], event.get("decision")) for event in writer.events()]
+    assert decisions == [("approval", "no"), ("tool_call", None)]
+
+
+async def test_a_cancelled_question_means_no_and_nothing_runs(tmp_path: Path, writer: SessionWriter) -> None:
+    never: asyncio.Future[tuple[Decision, str]] = asyncio.get_running_loop().create_future()
+    waiting = asyncio.Event()
+
+    async def wait(question: ApprovalAsked) -> tuple[Decision, str]:
+        waiting.set()
+        return await never
+
+    runs: list[str] = []
+    agent = runner(tmp_path, writer, CALL, {"text": "after"}, tools=(effects(runs),), ask=wait)
+    going = asyncio.create_task(turn(agent, "go"))
+    await waiting.wait()
+    await agent.cancel(lambda: never.set_result(("yes", "")))
+    _, end = await going
+    assert end.stop_reason == "cancelled"
+    assert runs == [], "a yes that comes with the cancel comes too late"
+
+
+async def test_a_call_that_was_running_is_on_record_as_cancelled(
+    tmp_path: Path, writer: SessionWriter
+) -> None:
+    started = threading.Event()
+    release = threading.Event()
+
+    @tool
+    def linger() -> str:
+        """Wait."""
+        started.set()
+        release.wait(30)
+        return "too late"
+
+    steps = ({"tools": [{"name": "linger", "input": {}, "id": "t1"}]}, {"text": "after"})
+    agent = runner(tmp_path, writer, *steps, tools=(linger,))
+    going = asyncio.create_task(turn(agent, "go"))
+    await asyncio.to_thread(started.wait, 30)
+    await agent.cancel()
+    release.set()
+    events, end = await going
+    assert end.stop_reason == "cancelled"
+    assert [event.status for event in events if isinstance(event, ToolUseEnded)] == ["cancelled"]
+    calls = [event for event in writer.events() if event["kind"] == "tool_call"]
+    assert [(call["tool"], call["status"]) for call in calls] == [("linger", "cancelled")]
+    await turn(agent, "and now?")
+    results = str([stored.message for stored in writer.messages()])
+    assert "may have had effects" in results
+    assert "too late" not in results
+
+
+async def test_what_streamed_before_a_kill_is_in_the_history(tmp_path: Path, writer: SessionWriter) -> None:
+    agent = runner(tmp_path, writer, {"text": "one"})
+    await turn(agent, "first")
+    writer.append(2, {"role": "user", "content": [{"text": "second"}]})
+    writer.append_scratch("half an ans")
+    again = runner(tmp_path, writer, {"text": "three"})
+    await turn(again, "third")
+    assert words(writer) == ["first", "one", "second", "half an ans\n\n[interrupted]", "third", "three"]
+    assert writer.scratch() == ""
+
+
+async def test_a_window_that_hides_everything_recorded_is_not_believed(
+    tmp_path: Path, writer: SessionWriter
+) -> None:
+    agent = runner(tmp_path, writer, {"text": "one"})
+    await turn(agent, "first")
+    state = writer.agent_state()
+    assert state is not None
+    for removed in (2, 7, -1, "x"):
+        state.conversation_manager_state["removed_message_count"] = removed
+        writer.write_agent_state(state)
+        assert runner(tmp_path, writer, {"text": "one"}).messages_in_memory == 2
+
+
+@pytest.mark.parametrize(
+    "block", [{"toolUse": {}}, {"toolResult": "x"}, {"text": 5}, {"text": None}, {}, "x", {"toolResult": {}}]
+)
+async def test_a_message_of_an_odd_shape_hides_no_other(
+    tmp_path: Path, writer: SessionWriter, block: Any
+) -> None:
+    writer.append(0, {"role": "user", "content": [{"text": "first"}]})
+    writer.append(1, {"role": "assistant", "content": [block, {"text": "sound"}]})
+    agent = runner(tmp_path, writer, {"text": "fine"})
+    _, end = await turn(agent, "second")
+    assert end.stop_reason == "end_turn"
+    sent = (tmp_path / "requests.jsonl").read_text()
+    assert all(word in sent for word in ("first", "sound", "second", "could not be read"))
