@@ -30,9 +30,10 @@ $(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
 tui: $(VENV)/.run ## Install everything and open tau
 	@$(BIN)/tau tui
 
+chat: override export PROMPT := $(value PROMPT)
 chat: $(VENV)/.run ## Ask one question: make chat PROMPT="…"
-	@$(BIN)/tau model install --yes
-	@$(BIN)/tau run "$(PROMPT)"
+	@$(BIN)/tau model install --yes --if-needed
+	@$(BIN)/tau run "$$PROMPT"
 
 test: $(VENV)/.dev ## Install everything and run the tests
 	@$(BIN)/python -m pytest

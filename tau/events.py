@@ -231,7 +231,7 @@ class NoticeRecord:
 class ErrorRecord:
     """A failure, with the place it came from."""
 
-    where: Literal["model", "context", "interrupt", "tier_gate", "store"]
+    where: Literal["model", "context", "interrupt", "tier_gate"]
     message: str
     at: str = field(default_factory=utc_now)
     kind: Literal["error"] = "error"

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -183,3 +184,11 @@ def _replace_handlers(handlers: list[logging.Handler]) -> None:
     root.setLevel(logging.INFO)
     logging.captureWarnings(capture=True)
     logging.raiseExceptions = False
+    threading.excepthook = _log_thread_failure
+
+
+def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
+    """A defect in a thread of its own goes to the log, not over what is on the screen."""
+    if failure.exc_value is not None and not isinstance(failure.exc_value, SystemExit):
+        name = failure.thread.name if failure.thread is not None else "a thread"
+        logging.getLogger(__name__).error("%s ended unexpectedly", name, exc_info=failure.exc_value)

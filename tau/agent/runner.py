@@ -162,7 +162,7 @@ class AgentRunner:
         try:
             if not self._recorder.write_waiting():
                 notice = notices.refused_unsaved(self._recorder.unsaved)
-                self._record(ErrorRecord(where="store", message=notice))
+                self._record(NoticeRecord(notice, "error"))
                 return TurnEnd("error", notice, duration=time.monotonic() - started)
             emit(TurnStarted(text))
             prompt = self._prompt(text)

@@ -268,29 +268,17 @@ def _index(settings: Settings) -> Iterator[Finding]:
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
-    from tau.models import auto
-    from tau.models.provider import Request
-    from tau.models.registry import provider
+    from tau.models.registry import look
 
     for role in settings.roles():
         subject = f"model {role}"
         try:
-            request = Request(
-                role=role,
-                settings=settings.model(role),
-                places=settings.places,
-                directory=settings.directory,
-                environ=os.environ,
-            )
-            why = ""
-            if request.settings.provider == "auto":
-                request, why = auto.choose(request)
-            name = request.settings.provider
-            ready = provider(name, request.table).check(request)
+            info = look(settings, role, environ=os.environ)
         except TauError as error:
             yield Finding("fail" if role == "default" else "warn", subject, error.message, error.hint)
         else:
-            yield Finding("ok", subject, f"{name} · {ready.model_id}" + (f" · {why}" if why else ""))
+            why = f" · {info.why}" if info.why else ""
+            yield Finding("ok", subject, f"{info.provider} · {info.model_id}{why}")
 
 
 def _log(settings: Settings) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tau.errors import UsageError
+from tau.errors import NoModel, TauError, UsageError
 
 if TYPE_CHECKING:
     from tau.config.settings import Places
@@ -34,11 +34,14 @@ def model() -> None:
     help="Take this file instead of downloading; it must be these very weights.",
 )
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def install(name: str | None, source: Path | None, yes: bool) -> None:
+@click.option("--if-needed", is_flag=True, help="Only when no other model is ready.")
+def install(name: str | None, source: Path | None, yes: bool, if_needed: bool) -> None:
     """Install weights: NAME, or those that suit this machine. An interrupted download is resumed."""
     from tau.models.embedded import install as installer
     from tau.models.embedded import weights as known
 
+    if if_needed and not _is_needed():
+        return
     places = _places()
     weights = known.find(name) if name else known.recommended(places)
     if path := known.installed(weights, places):
@@ -93,6 +96,20 @@ def remove(name: str, yes: bool) -> None:
     _ask(f"Remove {weights.name} from {known.folder(places)}?", yes)
     known.remove(weights, places)
     click.echo(f"{weights.name} was removed.")
+
+
+def _is_needed() -> bool:
+    """Whether the default role finds no model; other troubles are for whoever uses the model to tell."""
+    from tau.cli.options import load_settings
+    from tau.models.registry import look
+
+    try:
+        look(load_settings(), "default", environ=os.environ)
+    except NoModel:
+        return True
+    except TauError:
+        return False
+    return False
 
 
 def _places() -> Places:

@@ -197,6 +197,14 @@ class Conversation:
         """Begin a new session; the current one is kept on record."""
         return await self._engine.call(self._core.new())
 
+    async def follow(self) -> Opening | None:
+        """Look again at a session that is held elsewhere; a channel that shows one calls it now and then.
+
+        Returns:
+            The session as it is now, held for writing if its writer is gone; None when nothing changed.
+        """
+        return await self._engine.call(self._core.follow())
+
     async def earlier(self, before: int, turns: int) -> HistoryPage:
         """The `turns` whole turns that end before message `before`."""
         return await self._engine.call(self._core.earlier(before, turns))

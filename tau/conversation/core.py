@@ -80,6 +80,7 @@ class Core:
         self._runner: AgentRunner | None = None
         self._totals = Totals()
         self._grants: dict[str, Grants] = {}
+        self._followed = (0, 0)
         self._warming: asyncio.Task[None] | None = None
         self._turn_task: asyncio.Task[TurnEnd] | None = None
         self._emit: Emit | None = None
@@ -146,6 +147,7 @@ class Core:
         """Make an opened session the one in hand; the one before is let go of."""
         lost = self._let_go()
         self._session = opened
+        self._followed = (opened.reader.count(), len(opened.reader.scratch()))
         self._totals = Totals(opened.reader.meta())
         assert self._store is not None
         if opened.writer is not None:
@@ -240,6 +242,8 @@ class Core:
 
         if session is None or session.writer is None:
             return None
+        if not self.settings.directory.is_dir():
+            raise UsageError(f"The directory {self.settings.directory} is gone", "start tau in another one")
         context = ToolContext(
             directory=self.settings.directory,
             state_dir=self.settings.places.state,
@@ -443,6 +447,34 @@ class Core:
         self.writer.flush()
         self.catalog.record(self.writer, [])
         self._refresh()
+
+    async def follow(self) -> Opening | None:
+        """Look again at a session that is held elsewhere.
+
+        Returns:
+            The session as it is now, held for writing if its writer is gone; None when nothing changed.
+        """
+        async with self._lock:
+            session = self._session
+            if session is None or session.writer is not None or self._store is None:
+                return None
+            session_id = session.reader.session_id
+            if self._store.holder(session_id) is None:
+                try:
+                    opened = self.opener.resume(session_id, read_along=True)
+                except TauError as error:
+                    log.info("Session %s is free but cannot be held: %s", session_id, error.line())
+                    return None
+                if opened.writer is not None:
+                    return await self._switch(opened)
+                opened.reader.close()
+            seen = (session.reader.count(), len(session.reader.scratch()))
+            if seen == self._followed:
+                return None
+            self._followed = seen
+            self._refresh()
+            opening = self._look_at(session)
+            return replace(opening, state=self.state)
 
     async def earlier(self, before: int, turns: int) -> HistoryPage:
         """The turns before an index of the session in hand."""

@@ -75,6 +75,11 @@ class SessionOpener:
                     request.session_id, role=request.role, read_along=request.read_only_ok, name=request.name
                 )
             except SessionNotFound:
+                if self._catalog.name_taken(request.session_id, self._directory):
+                    raise UsageError(
+                        f"A session of this directory is named {request.session_id}; its id is another",
+                        f"go on with it: --resume {request.session_id}",
+                    ) from None
                 return self.create(session_id=request.session_id, role=request.role, name=request.name)
         return self.create(role=request.role, name=request.name)
 

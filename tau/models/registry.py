@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
@@ -14,7 +14,7 @@ from tau.config.settings import Settings
 from tau.errors import ConfigError, ModelNotReady, TauError
 from tau.models.failures import describe
 from tau.models.info import ModelInfo
-from tau.models.provider import Provider, Request
+from tau.models.provider import Provider, Ready, Request
 
 if TYPE_CHECKING:
     from strands.models import Model
@@ -106,7 +106,20 @@ async def prepare(settings: Settings, role: str, *, environ: Mapping[str, str]) 
     return await asyncio.to_thread(_prepare, settings, role, environ)
 
 
-def _prepare(settings: Settings, role: str, environ: Mapping[str, str]) -> PreparedModel:
+def look(settings: Settings, role: str, *, environ: Mapping[str, str]) -> ModelInfo:
+    """What a role stands for now, checked as far as that is possible without building or calling it.
+
+    May probe servers for a moment, so it belongs on a worker thread.
+
+    Raises:
+        See `prepare`.
+    """
+    return _look(settings, role, environ)[0]
+
+
+def _look(
+    settings: Settings, role: str, environ: Mapping[str, str]
+) -> tuple[ModelInfo, Provider, Request, Ready]:
     try:
         table = settings.model(role)
     except KeyError:
@@ -130,6 +143,19 @@ def _prepare(settings: Settings, role: str, environ: Mapping[str, str]) -> Prepa
     name = request.settings.provider
     chosen = provider(name, request.table)
     ready = chosen.check(request)
+    info = ModelInfo(
+        role=role,
+        provider=name,
+        model_id=ready.model_id,
+        why=why,
+        context_window=ready.context_window,
+        advice=ready.advice,
+    )
+    return info, chosen, request, ready
+
+
+def _prepare(settings: Settings, role: str, environ: Mapping[str, str]) -> PreparedModel:
+    info, chosen, request, ready = _look(settings, role, environ)
     try:
         model, side_model = chosen.build(request, ready)
     except TauError:
@@ -137,12 +163,5 @@ def _prepare(settings: Settings, role: str, environ: Mapping[str, str]) -> Prepa
     except Exception as error:
         logger.exception("the model of role %s cannot be built", role)
         raise ModelNotReady(f"{request.table} cannot be used: {describe(error)}") from error
-    info = ModelInfo(
-        role=role,
-        provider=name,
-        model_id=ready.model_id,
-        why=why,
-        context_window=ready.context_window or model.context_window_limit,
-        advice=ready.advice,
-    )
-    return PreparedModel(model, info, side_model)
+    window = info.context_window or model.context_window_limit
+    return PreparedModel(model, replace(info, context_window=window), side_model)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from tau.display import one_line
 from tau.sessions.records import SessionSummary
 
 
 def listed_line(number: int, summary: SessionSummary) -> str:
     """A session as ``/sessions`` prints it: ``n. id date channel title (N messages)``. The date is UTC."""
     date = summary.updated_at[:16].replace("T", " ")
-    title = summary.text("title") or summary.text("name")
-    count = summary.message_count
-    return (
-        f"{number}. {summary.session_id} {date} {summary.text('channel')} {title} "
-        f"({count} message{'' if count == 1 else 's'})"
-    )
+    title = one_line(summary.text("title") or summary.text("name"))
+    channel = one_line(summary.text("channel"))
+    return f"{number}. {summary.session_id} {date} {channel} {title} ({summary.message_count} messages)"

@@ -15,6 +15,7 @@ import pytest
 
 from tau import masking
 from tau.masking import MASK, mask
+from tests.conftest import TauEnv
 
 SETUP = """
 import logging, os, sys
@@ -239,3 +240,23 @@ def test_variables_whose_names_speak_of_secrets() -> None:
     for name in ("X_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "CLIENT_SECRET", "aws_secret_access_key", "KEY"):
         masking.remember_environment({name: "very long value"})
         assert mask("a very long value!") == f"a {MASK}!"
+
+
+def test_a_failing_thread_is_logged_and_not_printed(tau_env: TauEnv) -> None:
+    code = SETUP.format(channel="tui", verbose=False) + (
+        "import threading\n"
+        "thread = threading.Thread(target=lambda: 1 / 0, name='worker-7')\n"
+        "thread.start()\n"
+        "thread.join()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tau_env.directory,
+        env=tau_env.environ,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr == b""
+    logged = (tau_env.data / "logs" / "tau.log").read_text()
+    assert "worker-7 ended unexpectedly" in logged
+    assert "ZeroDivisionError" in logged

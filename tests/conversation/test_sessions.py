@@ -298,3 +298,61 @@ async def test_an_unknown_command_names_the_nearest_one(bench: Bench) -> None:
         assert "/sessions" in refused.line
         with pytest.raises(TauError):
             await conversation.switch("../x")
+
+
+async def test_a_second_window_follows_and_takes_over_when_the_first_is_gone(bench: Bench) -> None:
+    async with bench.open() as first:
+        await ending(first, "one")
+        session = first.state.session_id
+        async with bench.open(resume=session, read_only_ok=True) as second:
+            assert await second.follow() is None
+            await ending(first, "two")
+            opening = await second.follow()
+            assert opening is not None
+            assert len(opening.history.messages) == 4
+            assert second.state.held_by
+            assert await second.follow() is None
+            await first.close()
+            opening = await second.follow()
+            assert opening is not None
+            assert not opening.state.held_by
+            assert (await ending(second, "three")).stop_reason == "end_turn"
+            assert len(bench.messages(session)) == 6
+
+
+async def test_an_id_that_is_a_name_of_this_directory_is_refused(bench: Bench) -> None:
+    session = await recorded(bench, "hi", name="jade")
+    with pytest.raises(UsageError, match="named jade"):
+        async with bench.open(session_id="jade"):
+            pass
+    async with bench.open(resume="jade") as conversation:
+        assert conversation.state.session_id == session
+
+
+async def test_a_directory_that_is_gone_is_said(bench: Bench, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    async with bench.open(directory=gone) as conversation:
+        await ending(conversation, "hi")
+        gone.rmdir()
+        refused = await conversation.command("/new")
+        assert isinstance(refused, Refused)
+        assert str(gone) in refused.line
+        assert (await ending(conversation, "still here")).stop_reason == "end_turn"
+
+
+async def test_what_streamed_before_a_kill_is_shown_and_goes_on(bench: Bench) -> None:
+    session = await recorded(bench, "one")
+    messages = folder(bench, session) / "agents" / "tau" / "messages"
+    prompt = json.loads((messages / "000000.json").read_text())
+    prompt["message"]["content"] = [{"text": "two"}]
+    (messages / "000002.json").write_text(json.dumps({**prompt, "message_id": 2}))
+    (folder(bench, session) / ".reply").write_text("half a rep")
+    async with bench.open(resume=session) as conversation:
+        shown = (await conversation.ready()).history.messages
+        assert [item.index for item in shown] == [0, 1, 2, 3]
+        assert "half a rep\n\n[interrupted]" in str(shown[-1].message["content"][0]["text"])
+        await ending(conversation, "three")
+    texts = [message["content"][0]["text"] for message in bench.messages(session)]
+    assert texts[2:5] == ["two", "half a rep\n\n[interrupted]", "three"]
+    check_request(bench.requests[-1]["messages"])

@@ -210,3 +210,19 @@ async def test_running_totals_count_each_call_once_and_go_on_after_a_resume(benc
         await ending(conversation, "go")
         usage = conversation.state.usage
         assert (usage.input_tokens, usage.output_tokens) == (605, 31)
+
+
+async def test_summarizing_ends_when_a_summary_does_not_help(bench: Bench) -> None:
+    bench.steps["default"] = [{"text": f"reply {number}"} for number in range(6)]
+    bench.steps["default"].append(
+        {"when": "conversation summarizer", "then": {"text": "S"}, "else": {"error": "overflow"}}
+    )
+    bench.agent = AgentSettings(context="summarize", window_size=2)
+    async with bench.open() as conversation:
+        for number in range(6):
+            await ending(conversation, f"message {number}")
+        before = len(bench.requests)
+        end = await ending(conversation, "one more")
+        assert end.stop_reason == "error"
+        assert "no longer fits" in end.notice
+        assert len(bench.requests) - before <= 6
