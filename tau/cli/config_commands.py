@@ -34,6 +34,7 @@ def check() -> int:
     if findings.loaded is not None:
         settings = findings.loaded.settings
         errors += _missing_backend(settings)
+        errors += _unusable_models(findings.loaded)
         warnings += _disabled_but_not_installed(settings)
     for path in findings.read:
         click.echo(f"read: {one_line(str(path))}")
@@ -87,6 +88,32 @@ def path() -> int:
     trusted = "trusted" if trust.trusts(directory) else "not trusted; tau trust changes that"
     click.echo(f"{'this directory':<16} {one_line(str(trust_root(directory)))}  ({trusted})")
     return 0
+
+
+def _unusable_models(loaded: Loaded) -> list[str]:
+    """Roles whose table can never work, in the settings that hold and in every profile."""
+    from tau.config.load import origin
+    from tau.errors import ConfigError
+    from tau.models.registry import provider
+
+    tables: dict[tuple[str, ...], str] = {
+        ("models", role): loaded.settings.model(role).provider for role in loaded.settings.roles()
+    }
+    for layer in loaded.layers:
+        for name, profile in layer.document.get("profiles", {}).items():
+            for role, table in profile.get("models", {}).items():
+                if "provider" in table:
+                    tables["profiles", name, "models", role] = table["provider"]
+    errors = []
+    for path, name in tables.items():
+        if name == "auto":
+            continue
+        key = (*path, "provider")
+        try:
+            provider(name, ".".join(key))
+        except ConfigError as error:
+            errors.append(f"{origin(loaded, key)}: {error.line()}")
+    return errors
 
 
 def _condition(candidate: Candidate) -> str:

@@ -231,3 +231,14 @@ def test_loading_imports_nothing_heavy(tau_env: TauEnv) -> None:
         [sys.executable, "-c", code], env=tau_env.environ, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == ""
+
+
+def test_check_names_providers_that_do_not_exist(tau_env: TauEnv) -> None:
+    tau_env.configure(
+        '[models.default]\nprovider = "scirpted"\n[profiles.away.models.fast]\nprovider = "nope"\n'
+    )
+    done = tau_env.run("config", "check")
+    assert done.returncode == 2
+    assert f"{tau_env.user_config}:2: models.default.provider names an unknown provider" in done.stdout
+    assert "did you mean 'scripted'?" in done.stdout
+    assert f"{tau_env.user_config}:4: profiles.away.models.fast.provider" in done.stdout
