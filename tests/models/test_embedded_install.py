@@ -175,7 +175,7 @@ def test_a_download_is_verified_private_and_done_once(publisher: Publisher, plac
 
     started = time.perf_counter()
     assert install(wanted, places) == path
-    assert time.perf_counter() - started < 0.05
+    assert time.perf_counter() - started < 0.5, "what is verified is not hashed again"
     assert len(publisher.asked) == 1
 
 

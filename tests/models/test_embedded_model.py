@@ -347,13 +347,15 @@ async def test_models_of_the_same_weights_share_one_process(
 async def test_nobody_else_can_use_it_and_it_knows_no_secrets(small_places: Places) -> None:
     weights = embedded.installed(WEIGHTS, small_places)
     assert weights is not None
-    lease = Lease(weights, 8192, {**os.environ, "SOME_API_KEY": "sesame"})
+    lease = Lease(weights, 8192, None, {**os.environ, "SOME_API_KEY": "sesame"})
     try:
         child = lease.child()
         address = await asyncio.wrap_future(child.ready)
         request = urllib.request.Request(f"{address.url}/v1/chat/completions", b"{}")
-        with pytest.raises(urllib.error.HTTPError, match="401"):
-            await asyncio.to_thread(urllib.request.urlopen, request)
+        restoring = urllib.request.Request(f"{address.url}/slots/0?action=restore", b'{"filename": "x"}')
+        for forbidden in (request, restoring):
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                await asyncio.to_thread(urllib.request.urlopen, forbidden)
         assert address.url.startswith("http://127.0.0.1:")
         assert b"sesame" not in Path(f"/proc/{child.pid}/environ").read_bytes()
         assert address.key.encode() not in Path(f"/proc/{child.pid}/cmdline").read_bytes()

@@ -18,6 +18,7 @@ from tau.models.embedded.weights import (
     check_gguf,
     find,
     installed,
+    kept_prompts,
     recommended,
     size_text,
 )
@@ -133,5 +134,6 @@ def build(settings: ModelSettings, places: Places, environ: Mapping[str, str]) -
         window=window,
         max_tokens=min(settings.max_tokens or MAX_TOKENS, window // 2),
         params=settings.params,
+        kept=kept_prompts(places),
         environ=environ,
     )

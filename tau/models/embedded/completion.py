@@ -1,4 +1,4 @@
-"""One streamed chat completion of the child process, over loopback HTTP; closing it stops the computation."""
+"""Requests to the child process over loopback HTTP; closing a streamed completion stops its computation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import httpx
 
@@ -15,6 +15,7 @@ from tau.models.embedded.process import Address
 
 _OVERFLOW = "exceed_context_size_error"
 _FULL = "Context size has been exceeded"
+_STATE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,11 @@ async def complete(address: Address, body: Mapping[str, Any]) -> AsyncGenerator[
         Lost: The child ended meanwhile.
     """
     request = {**body, "stream": True, "stream_options": {"include_usage": True}}
-    # No certificate is looked at on a loopback http address; loading the system's would cost 30 ms a call.
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    timeout = httpx.Timeout(
-        10.0, read=None
-    )  # a long prompt is read in silence; the child's end ends the wait
-    headers = {"Authorization": f"Bearer {address.key}"}
     try:
         async with (
-            httpx.AsyncClient(verify=context, trust_env=False, timeout=timeout, headers=headers) as client,
+            _client(
+                address, None
+            ) as client,  # a long prompt is read in silence; the child's end ends the wait
             client.stream("POST", f"{address.url}/v1/chat/completions", json=request) as response,
         ):
             if response.status_code != httpx.codes.OK:
@@ -75,6 +72,37 @@ async def complete(address: Address, body: Mapping[str, Any]) -> AsyncGenerator[
                     yield _piece(event)
     except httpx.TransportError as error:
         raise Lost(str(error)) from error
+
+
+async def move_state(address: Address, slot: int, action: Literal["save", "restore"], name: str) -> int:
+    """Save what a slot holds to a file in the child's folder, or restore it from there.
+
+    Returns:
+        Bytes written or read.
+
+    Raises:
+        Refused: It failed; the slot is empty after a restoration that did.
+        Lost: The child ended meanwhile, or does not answer.
+    """
+    try:
+        async with _client(address, _STATE_SECONDS) as client:
+            url = f"{address.url}/slots/{slot}?action={action}"
+            response = await client.post(url, json={"filename": name})
+    except httpx.TransportError as error:
+        raise Lost(str(error)) from error
+    if response.status_code != httpx.codes.OK:
+        _refuse(response.content)
+    return int(response.json()["n_written" if action == "save" else "n_read"])
+
+
+def _client(address: Address, read_seconds: float | None) -> httpx.AsyncClient:
+    # No certificate is looked at on a loopback http address; loading the system's would cost 30 ms a call.
+    return httpx.AsyncClient(
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        trust_env=False,
+        timeout=httpx.Timeout(10.0, read=read_seconds),
+        headers={"Authorization": f"Bearer {address.key}"},
+    )
 
 
 async def _events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Any, None]:

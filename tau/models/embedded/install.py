@@ -22,6 +22,7 @@ from tau.models.embedded.weights import (
     folder,
     installed,
     interrupted,
+    make_folder,
     marker_of,
     size_text,
 )
@@ -73,7 +74,7 @@ def install(
         os.environ if environ is None else environ,
     )
     try:
-        _make_folder(place)
+        make_folder(place)
         with _locked(job):
             return installed(weights, places) or _install(job, places, source)
     except OSError as error:
@@ -166,13 +167,6 @@ def _need_room(job: Job, places: Places) -> None:
             f"{job.weights.name} needs {size_text(needed)} of free disk at {job.folder},"
             f" and {size_text(free)} are free"
         )
-
-
-def _make_folder(path: Path) -> None:
-    for part in [*reversed(path.parents), path]:
-        if not part.exists():
-            part.mkdir(mode=0o700, exist_ok=True)
-            part.chmod(0o700)
 
 
 @contextmanager

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing
 from copy import copy
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, cast
@@ -19,17 +18,17 @@ from strands.types.exceptions import ContextWindowOverflowException
 from strands.types.streaming import StreamEvent
 from strands.types.tools import ToolChoice, ToolSpec
 
-from tau.display import one_line
 from tau.errors import ModelCallFailed
 from tau.models.embedded import grammar, prompts
-from tau.models.embedded.completion import Lost, Overflow, Piece, Refused, complete
-from tau.models.embedded.process import Address, Child, Lease
+from tau.models.embedded.calls import Calls
+from tau.models.embedded.completion import Overflow, Piece
+from tau.models.embedded.kept import Kept
+from tau.models.embedded.process import Lease
 
 CHOOSING, ANSWERING, ASIDE = range(3)
 """The child's slots; each keeps the beginning of its last prompt."""
 
 _SAMPLING = {"temperature": 0.3, "top_p": 0.8, "top_k": 20, "repeat_penalty": 1.1}
-_LOST_SECONDS = 2.0
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -67,6 +66,7 @@ class EmbeddedModel(Model):
         max_tokens: The longest answer.
         params: Sampling parameters of llama.cpp, over tau's own.
         environ: The environment of the child; only what it needs is passed on.
+        kept: The folder where `prepare` keeps the beginnings of prompts for later starts; nowhere when None.
     """
 
     def __init__(
@@ -78,12 +78,14 @@ class EmbeddedModel(Model):
         max_tokens: int,
         params: Mapping[str, Any],
         environ: Mapping[str, str],
+        kept: Path | None = None,
     ) -> None:
         self._config = EmbeddedConfig(
             model_id=model_id, max_tokens=max_tokens, params=dict(params), context_window_limit=window
         )
         self._window = window
-        self._lease = Lease(weights, window, environ)
+        self._lease = Lease(weights, window, kept, environ)
+        self._calls = Calls(self._lease, Kept(kept, weights, window) if kept else None)
         self._side = False
 
     def aside(self) -> EmbeddedModel:
@@ -94,6 +96,7 @@ class EmbeddedModel(Model):
         other = copy(self)
         other._config = self._config.copy()
         other._side = True
+        other._calls = Calls(self._lease, None)
         return other
 
     def update_config(self, **model_config: Any) -> None:
@@ -109,19 +112,23 @@ class EmbeddedModel(Model):
     ) -> None:
         """Load the weights and read the beginnings of the prompts, so that the first answer comes sooner.
 
+        What was read is kept on disk; the next start restores it.
+
         Raises:
             ModelNotReady: The weights cannot be loaded.
             ModelCallFailed: The child ended.
         """
         system = prompts.system_prompt(system_prompt, side=self._side)
-        chats: list[tuple[int, prompts.Chat]] = [(self._slot, [{"role": "system", "content": system}])]
+        heads: list[tuple[int, prompts.Chat]] = [(self._slot, prompts.answering_head(system))]
         if tools := prompts.usable_tools(tool_specs or []):
-            chats.insert(0, (CHOOSING, prompts.choosing_head(tools, False)))
-        for slot, chat in chats:
-            body = {"messages": [*chat, {"role": "user", "content": "…"}], "max_tokens": 1, "id_slot": slot}
-            async with aclosing(self._run(body)) as pieces:
-                async for _ in pieces:
-                    continue
+            heads.insert(0, (CHOOSING, prompts.choosing_head(tools, False)))
+        for slot, head in heads:
+            if not await self._calls.restore(slot, head):
+                asked = [*head, {"role": "user", "content": "…"}]
+                body = {"messages": asked, "max_tokens": 1, "id_slot": slot}
+                async with aclosing(self._calls.run(body, keep=head)) as pieces:
+                    async for _ in pieces:
+                        continue
 
     def close(self) -> None:
         """End the child, unless another model uses it too. A later call starts it again."""
@@ -209,6 +216,7 @@ class EmbeddedModel(Model):
         tools = prompts.usable_tools(offered)
         rules = grammar.for_tools([(name, schema) for name, schema, _ in tools], may_decline=not forced)
         body = self._body(prompts.choosing(turns, tools, forced), CHOOSING)
+        await self._calls.restore(CHOOSING, prompts.choosing_head(tools, forced))
         return await self._collect({**body, "grammar": rules, "temperature": 0, "repeat_penalty": 1.0}, spent)
 
     async def _answer(
@@ -219,10 +227,11 @@ class EmbeddedModel(Model):
         tries = (None,) if self._side else (min(prompts.HISTORY_TOKENS, room), 0)
         yield {"contentBlockStart": {"start": {}}}
         finish, begun = "", False
+        await self._calls.restore(self._slot, prompts.answering_head(system))
         for history in tries:
             body = self._body(prompts.answering(turns, system, history), self._slot)
             try:
-                async with aclosing(self._run(body)) as pieces:
+                async with aclosing(self._calls.run(body)) as pieces:
                     async for piece in pieces:
                         _count(piece, spent)
                         finish = piece.finish or finish
@@ -259,7 +268,7 @@ class EmbeddedModel(Model):
     async def _collect(self, body: Mapping[str, Any], spent: _Spent) -> tuple[str, str]:
         texts, finish = [], ""
         try:
-            async with aclosing(self._run(body)) as pieces:
+            async with aclosing(self._calls.run(body)) as pieces:
                 async for piece in pieces:
                     _count(piece, spent)
                     texts.append(piece.text)
@@ -267,52 +276,6 @@ class EmbeddedModel(Model):
         except Overflow as error:
             raise self._overflow() from error
         return "".join(texts), finish
-
-    async def _run(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
-        child = self._lease.child()
-        address = await _loaded(child)
-        try:
-            async with _turn(child), aclosing(complete(address, body)) as pieces:
-                async for piece in pieces:
-                    yield piece
-        except Lost as error:
-            raise await _lost(child) from error
-        except Refused as error:
-            said = one_line(str(error), 200)
-            raise ModelCallFailed(f"The embedded model refused the request: {said}") from error
-
-
-@asynccontextmanager
-async def _turn(child: Child) -> AsyncGenerator[None, None]:
-    """Wait until no other call computes; calls may come from several loops, hence no asyncio lock."""
-    while not child.busy.acquire(blocking=False):
-        await asyncio.sleep(0.02)
-    try:
-        yield
-    finally:
-        child.busy.release()
-
-
-async def _loaded(child: Child) -> Address:
-    # Not asyncio.wrap_future: cancelling that would cancel the load for every other caller.
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
-
-    def wake(_: object) -> None:
-        with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
-            loop.call_soon_threadsafe(done.set)
-
-    child.ready.add_done_callback(wake)
-    await done.wait()
-    return child.ready.result()
-
-
-async def _lost(child: Child) -> ModelCallFailed:
-    over = await asyncio.to_thread(child.wait_ended, _LOST_SECONDS)
-    how = child.why_ended() if over else "its connection broke"
-    return ModelCallFailed(
-        f"The embedded model stopped in the middle of the answer ({how})",
-        "it is started again by the next message",
-    )
 
 
 def _forced(choice: ToolChoice | None) -> str | None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,14 +40,17 @@ class Child:
     That thread lives exactly as long as the child: Linux ties the child's life to the thread that started it.
     """
 
-    def __init__(self, weights: Path, window: int, environ: Mapping[str, str]) -> None:
+    def __init__(self, weights: Path, window: int, kept: Path | None, environ: Mapping[str, str]) -> None:
         self.weights = weights
         self.window = window
+        self.kept = kept
         self.environ = environ
         self.ready: Future[Address] = Future()
         self.pid: int | None = None
         self.busy = threading.Lock()
         """Held during a call: the slots share one window, so two long prompts at once break each other."""
+        self.beginnings: dict[int, tuple[Sequence[Mapping[str, str]], bool]] = {}
+        """What each slot's prompt began with last, and whether that is kept on disk; set under `busy`."""
         self._process: subprocess.Popen[bytes] | None = None
         self._ending = threading.Event()
         self._lock = threading.Lock()
@@ -59,6 +62,11 @@ class Child:
     def alive(self) -> bool:
         """Whether the child runs or is about to."""
         return self._thread.is_alive() and not self._ending.is_set()
+
+    @property
+    def ending(self) -> bool:
+        """Whether it was told to end."""
+        return self._ending.is_set()
 
     def end(self, timeout: float = 5.0) -> None:
         """Kill the child and wait until it is reaped. Loses nothing: the child keeps no state."""
@@ -104,6 +112,7 @@ class Child:
     def _spawn(self) -> subprocess.Popen[bytes]:
         environ = {name: value for name, value in self.environ.items() if _KEPT.fullmatch(name)}
         environ["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that wait sleep instead of burning a core
+        environ["GGML_NO_BACKTRACE"] = "1"  # an abort ends it at once instead of starting a debugger
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "tau.models.embedded.server"],
             stdin=subprocess.PIPE,
@@ -122,6 +131,7 @@ class Child:
             "window": self.window,
             "threads": physical_cores(),
             "key": key,
+            "kept": str(self.kept or ""),
             "parent": os.getpid(),
         }
         assert process.stdin is not None
@@ -153,15 +163,15 @@ class Child:
             self.ready.set_exception(error)
 
 
-_children: dict[tuple[Path, int], tuple[Child, int]] = {}
+_children: dict[tuple[Path, int, Path | None], tuple[Child, int]] = {}
 _lock = threading.Lock()
 
 
 class Lease:
     """A model's claim on the child of its weights. The last one that is closed ends the child."""
 
-    def __init__(self, weights: Path, window: int, environ: Mapping[str, str]) -> None:
-        self._key = (weights, window)
+    def __init__(self, weights: Path, window: int, kept: Path | None, environ: Mapping[str, str]) -> None:
+        self._key = (weights, window, kept)
         self._environ = environ
         self._held = False
 

@@ -218,6 +218,11 @@ def system_prompt(given: str | None, *, side: bool) -> str:
     )
 
 
+def answering_head(system: str) -> Chat:
+    """The part of `answering` that is the same for every request of a conversation."""
+    return [{"role": "system", "content": system}]
+
+
 def answering(turns: Sequence[Turn], system: str, history: int | None) -> Chat:
     """The messages that make the model answer the last turn.
 
@@ -227,7 +232,7 @@ def answering(turns: Sequence[Turn], system: str, history: int | None) -> Chat:
         history: About how many tokens of earlier turns are repeated, without the results of their tools, and
             the last result is cut to `RESULT_CHARS`; nothing is left out when None.
     """
-    chat = [{"role": "system", "content": system}]
+    chat = answering_head(system)
     if history is None:
         for turn in turns[:-1]:
             asked = "\n\n".join([turn.request, *_shown(turn, None)]).strip()

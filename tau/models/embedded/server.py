@@ -20,6 +20,12 @@ FAILED = "tau-embedded failed "
 SLOTS = 3
 """Prompts whose beginnings are kept at once: choosing a tool, answering, side calls."""
 
+BATCH = 64
+"""Tokens of a prompt that are read at once; a cancelled prompt ends with its batch."""
+
+SETTINGS = (SLOTS, BATCH)
+"""What the saved state of a slot depends on, beside the runtime, the weights and the window."""
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -31,6 +37,7 @@ class Start(TypedDict):
         window: Tokens of context.
         threads: Threads that compute.
         key: The API key every request must carry.
+        kept: The folder where the state of slots is saved and restored from, or the empty string.
         parent: The parent's process id.
     """
 
@@ -38,6 +45,7 @@ class Start(TypedDict):
     window: int
     threads: int
     key: str
+    kept: str
     parent: int
 
 
@@ -45,6 +53,7 @@ def main() -> None:
     """Serve until stdin ends."""
     start: Start = json.loads(sys.stdin.buffer.readline())
     _die_with(start["parent"])
+    os.umask(0o077)
     # Closing stdin ends this process at once, whatever it computes: leaving in an orderly way aborts noisily.
     threading.Thread(target=_watch_stdin, daemon=True).start()
     try:
@@ -55,7 +64,7 @@ def main() -> None:
         params = CommonParams()
         params.model.path = start["weights"]
         params.n_ctx = start["window"]
-        params.n_batch = params.n_ubatch = 64  # a cancelled prompt ends with its batch
+        params.n_batch = params.n_ubatch = BATCH
         params.n_parallel = SLOTS
         params.kv_unified = True  # the slots share one window
         params.cache_idle_slots = False
@@ -71,6 +80,8 @@ def main() -> None:
         params.cors_origins = ""
         params.cors_credentials = False
         params.api_keys = [start["key"]]
+        if start["kept"]:
+            params.slot_save_path = start["kept"] + "/"
         server = Server(params)
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent is told in one line
         _fail("the file is damaged, or of a kind the runtime does not know", error)

@@ -117,9 +117,22 @@ def folder(places: Places) -> Path:
     return places.state / "models"
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it that are missing, for their owner alone."""
+    for part in [*reversed(path.parents), path]:
+        if not part.exists():
+            part.mkdir(mode=0o700, exist_ok=True)
+            part.chmod(0o700)
+
+
 def file_of(weights: Weights, places: Places) -> Path:
     """The file the weights have, or would have, on this machine."""
     return folder(places) / f"{weights.sha256}.gguf"
+
+
+def kept_prompts(places: Places) -> Path:
+    """Where the beginnings of prompts are kept; created by the first of them."""
+    return folder(places) / "prompts"
 
 
 def marker_of(weights: Weights, places: Places) -> Path:
@@ -178,8 +191,14 @@ def recommended(places: Places, memory: int | None = None) -> Weights:
 
 
 def remove(weights: Weights, places: Places) -> bool:
-    """Delete the weights and what an interrupted installation left of them. True if there was anything."""
+    """Delete the weights, what an interrupted installation left of them, and the prompts kept for them.
+
+    True if there was anything of the first two.
+    """
+    from tau.models.embedded import kept  # it needs this package whole
+
     found = False
+    kept.forget(kept_prompts(places), file_of(weights, places))
     for path in folder(places).glob(f"{weights.sha256}.*"):
         if path.suffix != ".lock":
             path.unlink(missing_ok=True)
