@@ -195,17 +195,16 @@ class Core:
             return await self._prepare_model()
 
     async def _prepare_model(self) -> ModelInfo:
-        role = self.state.role
         try:
-            prepared = await prepare(self.settings, role, environ=os.environ)
+            prepared = await prepare(self.settings, self.state.role, environ=os.environ)
+            # The SDK takes the better part of a second to import; the loop stays free meanwhile.
+            await asyncio.to_thread(_import_agent)
+            runner = self._build(self._session, prepared)
         except TauError as error:
             self._use(None)
             await self._adopt(None)
             self._set(model=None, model_problem=error.line())
             raise
-        # The SDK takes the better part of a second to import; the loop stays free meanwhile.
-        await asyncio.to_thread(_import_agent)
-        runner = self._build(self._session, prepared)
         await self._adopt(prepared)
         self._set(model=prepared.info, model_problem="")
         self._use(runner)
@@ -242,8 +241,6 @@ class Core:
 
         if session is None or session.writer is None:
             return None
-        if not self.settings.directory.is_dir():
-            raise UsageError(f"The directory {self.settings.directory} is gone", "start tau in another one")
         context = ToolContext(
             directory=self.settings.directory,
             state_dir=self.settings.places.state,
@@ -251,16 +248,21 @@ class Core:
             context=self.settings.context,
             grants=self._grants.setdefault(session.writer.session_id, Grants()),
         )
-        return AgentRunner(
-            model=prepared.model,
-            writer=session.writer,
-            settings=self.settings.agent,
-            system_prompt=system_prompt(self.settings, bare=self.request.bare),
-            tool_context=context,
-            tools=build_tools(context, disabled=self.settings.plugins.disabled),
-            ask=self._ask if self.request.can_ask else None,
-            on_unsaved=lambda reason: self._set(unsaved=reason),
-        )
+        try:
+            return AgentRunner(
+                model=prepared.model,
+                writer=session.writer,
+                settings=self.settings.agent,
+                system_prompt=system_prompt(self.settings, bare=self.request.bare),
+                tool_context=context,
+                tools=build_tools(context, disabled=self.settings.plugins.disabled),
+                ask=self._ask if self.request.can_ask else None,
+                on_unsaved=lambda reason: self._set(unsaved=reason),
+            )
+        except FileNotFoundError as error:  # the SDK looks at the process's directory
+            raise UsageError(
+                f"The directory {self.settings.directory} is gone", "start tau in another one"
+            ) from error
 
     def _use(self, runner: AgentRunner | None) -> None:
         """Make an agent the one that answers, and have its model prepare what it can."""

@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+STOP_SECONDS = 10.0
+"""How long the end of a conversation waits for the engine's thread."""
+
 
 class Engine:
     """A daemon thread that runs one event loop until `stop`.
@@ -51,7 +54,13 @@ class Engine:
             work.close()
 
     async def stop(self) -> None:
-        """End the loop and wait for the thread, without blocking the caller's loop."""
+        """End the loop and wait for the thread, without blocking the caller's loop.
+
+        A thread that something blocks is left behind after `STOP_SECONDS`; it ends with the process.
+        """
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
-            await asyncio.to_thread(self._thread.join)
+        caller = asyncio.get_running_loop()
+        end = caller.time() + STOP_SECONDS
+        while self._thread.is_alive() and caller.time() < end:
+            await asyncio.sleep(0.005)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tau.conversation.commands import is_command
@@ -13,7 +14,7 @@ from tau.errors import TauError
 from tau.events import TurnEvent
 from tau.line.input import piped_lines
 from tau.line.output import ReplyWriter, note
-from tau.line.person import terminal
+from tau.line.person import asking_terminal, terminal
 from tau.line.process import Signals, run
 from tau.line.session import introduce, last_exchange, opened, opened_line, show_result
 from tau.line.turn import Outcome, TurnRunner
@@ -47,6 +48,8 @@ def run_chat(
 async def _chat(
     signals: Signals, settings: Settings, request: OpenRequest, prompt: str | None, notices: Sequence[str]
 ) -> int:
+    asking = asking_terminal()
+    request = replace(request, can_ask=asking is not None)
     on_terminal = sys.stdin.isatty() and (prompt is None or sys.stdout.isatty())
     async with opened(settings, request, notices) as (conversation, opening):
         if on_terminal:
@@ -54,7 +57,7 @@ async def _chat(
             for line in last_exchange(opening):
                 note(line)
             return await _Chat(signals, conversation, terminal(settings.places.state)).talk(prompt)
-        return await _Chat(signals, conversation, None).answer(
+        return await _Chat(signals, conversation, asking).answer(
             piped_lines() if prompt is None else _only(prompt)
         )
 

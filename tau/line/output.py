@@ -7,6 +7,7 @@ import sys
 
 from tau.display import one_line, visible
 from tau.events import (
+    ApprovalAsked,
     MessageEnd,
     ModelRetrying,
     Notice,
@@ -63,9 +64,12 @@ class ReplyWriter:
                 if text or self._current:
                     self._messages.append(text or "".join(self._current))
                 self._current.clear()
-            case ToolUseEnded(name=name, status=status, duration=duration, result=result):
+            case ApprovalAsked():
+                self._close_line()  # the question comes next
+            case ToolUseEnded(name=name, status=status, duration=duration, result=result, approval=approval):
+                asked = f" · {approval}" if approval in ("approved", "denied") else ""
                 ok = status == "success"
-                outcome = "" if ok else f" · {status}: {one_line(result, 200)}"
+                outcome = asked if ok else f"{asked} · {status}: {one_line(result, 200)}"
                 self.note(f"{name}  {_duration(duration)}{outcome}")
             case ModelRetrying(attempt=attempt, delay=delay, reason=reason):
                 self.note(f"{reason}; try {attempt + 1} in {delay:.0f} s")

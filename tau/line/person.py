@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from time import monotonic
 from typing import Protocol
 
 from tau.line.input import piped_lines
@@ -26,6 +29,26 @@ class Terminal(Protocol):
     def keys(self, cancel: Callable[[], None]) -> AbstractContextManager[None]:
         """While this is open, Esc and Ctrl-C call `cancel`."""
 
+    async def confirm(self, question: str) -> bool:
+        """Ask a question on stderr while `keys` is open; it is answered with y or n, and Enter.
+
+        What was being typed when the question came is no answer: it is kept for the next message.
+
+        Raises:
+            EOFError: The person is done.
+        """
+
+
+QUIET_SECONDS = 0.35
+"""Typing counts as an answer only after this long without any."""
+
+AGAIN = "y or n? "
+
+
+def answer_of(line: str) -> bool | None:
+    """What a line says: yes, no, or neither."""
+    return {"y": True, "yes": True, "n": False, "no": False}.get(line.strip().lower())
+
 
 class PlainTerminal:
     """A terminal that can do nothing but print, such as an editor's shell: lines as its driver edits them.
@@ -35,19 +58,55 @@ class PlainTerminal:
 
     def __init__(self) -> None:
         self._lines = piped_lines()
+        self._next: asyncio.Task[str | None] | None = None
+        self._kept: deque[str] = deque()
 
     async def ask(self) -> str:
         """See `Terminal`; Ctrl-C at the prompt ends the run as a signal does."""
-        sys.stderr.write("> ")
-        sys.stderr.flush()
-        async for line in self._lines:
-            return line
-        sys.stderr.write("\n")
-        raise EOFError
+        _write("> ")
+        if self._kept:
+            return self._kept.popleft()
+        return await self._line()
 
     def keys(self, cancel: Callable[[], None]) -> AbstractContextManager[None]:
         """Nothing: the signal handler sees Ctrl-C."""
         return nullcontext()
+
+    async def confirm(self, question: str) -> bool:
+        """See `Terminal`."""
+        quiet_until = monotonic() + QUIET_SECONDS
+        _write(question)
+        while True:
+            line = await self._line()
+            if monotonic() < quiet_until:
+                self._kept.append(line)
+                quiet_until = monotonic() + QUIET_SECONDS
+            elif (answer := answer_of(line)) is not None:
+                return answer
+            else:
+                _write(AGAIN)
+
+    async def _line(self) -> str:
+        """The next line; a caller that stops waiting leaves it to the next one."""
+        if self._next is None:
+            self._next = asyncio.create_task(anext(self._lines, None))
+        await asyncio.wait({self._next})
+        done, self._next = self._next, None
+        line = done.result()
+        if line is None:
+            _write("\n")
+            raise EOFError
+        return line
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def asking_terminal() -> Terminal | None:
+    """Where a question can be put while nothing else is typed, or None where nobody would see it."""
+    return PlainTerminal() if sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
 def terminal(state_dir: Path) -> Terminal:

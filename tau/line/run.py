@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tau.conversation.state import OpenRequest
@@ -12,6 +13,7 @@ from tau.events import TurnEvent
 from tau.line.events import event_line, session_line
 from tau.line.input import attached_text, read_all
 from tau.line.output import ReplyWriter, note
+from tau.line.person import asking_terminal
 from tau.line.process import Signals, run
 from tau.line.session import introduce, opened
 from tau.line.turn import TurnRunner
@@ -63,7 +65,8 @@ async def _run(
     *,
     as_json: bool,
 ) -> int:
-    async with opened(settings, request, notices) as (conversation, _):
+    terminal = None if as_json else asking_terminal()
+    async with opened(settings, replace(request, can_ask=terminal is not None), notices) as (conversation, _):
         introduce(await conversation.model_ready(), advise=False)
         if as_json:
             _print(session_line(conversation.state))
@@ -75,7 +78,7 @@ async def _run(
             else:
                 writer.show(event)
 
-        return await TurnRunner(conversation, signals).run(prompt, show)
+        return await TurnRunner(conversation, signals, terminal).run(prompt, show)
 
 
 def _print(line: str) -> None:

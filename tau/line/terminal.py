@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -22,6 +23,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 
 from tau.conversation.commands import COMMANDS
 from tau.errors import UsageError
+from tau.line.person import AGAIN, QUIET_SECONDS, answer_of
 
 _ESCAPE_WAIT = 0.1
 """Seconds after which a lone escape byte is the Esc key and not the start of another key."""
@@ -55,6 +57,7 @@ class EditingTerminal:
                 "tau chat has a terminal to read from and none to show its prompt on", "pipe the messages in"
             )
         mark = "❯ " if (drawn_on.encoding or "").lower().startswith("utf") else "> "
+        self._answer: _Answer | None = None
         self._session: PromptSession[str] = PromptSession(
             mark,
             input=self._input,
@@ -62,6 +65,7 @@ class EditingTerminal:
             history=_history(state_dir),
             completer=_Commands(),
             complete_style=CompleteStyle.READLINE_LIKE,
+            enable_suspend=True,
         )
 
     async def ask(self) -> str:
@@ -77,6 +81,7 @@ class EditingTerminal:
     def keys(self, cancel: Callable[[], None]) -> Iterator[None]:
         """While this is open, Esc and Ctrl-C call `cancel`; other keys are kept for the next prompt."""
         loop = asyncio.get_running_loop()
+        self._answer = None
         early: list[KeyPress] = []
         flush: asyncio.TimerHandle | None = None
 
@@ -84,7 +89,7 @@ class EditingTerminal:
             for key in pressed:
                 if key.key in (Keys.Escape, Keys.ControlC):
                     cancel()
-                else:
+                elif self._answer is None or not self._answer.take(key):
                     early.append(key)
 
         def read() -> None:
@@ -101,6 +106,49 @@ class EditingTerminal:
                 if flush is not None:
                     flush.cancel()
         store_typeahead(self._input, early)
+
+    async def confirm(self, question: str) -> bool:
+        """See `Terminal`."""
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        self._answer = _Answer()
+        try:
+            return await self._answer.given
+        finally:
+            self._answer = None
+            sys.stderr.write("\n")
+
+
+class _Answer:
+    """The line that answers a question, key by key."""
+
+    def __init__(self) -> None:
+        self.given: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._typed = ""
+        self._quiet_until = monotonic() + QUIET_SECONDS
+
+    def take(self, pressed: KeyPress) -> bool:
+        """Take a key; False when it belongs to what was being typed."""
+        if monotonic() < self._quiet_until:
+            self._quiet_until = monotonic() + QUIET_SECONDS
+            return False
+        if self.given.done():
+            return False
+        if pressed.key == Keys.ControlM:
+            answer = answer_of(self._typed)
+            if answer is None:
+                self._typed = ""
+                sys.stderr.write(f"\n{AGAIN}")
+            else:
+                self.given.set_result(answer)
+        elif pressed.key == Keys.ControlH and self._typed:
+            self._typed = self._typed[:-1]
+            sys.stderr.write("\b \b")
+        elif len(pressed.key) == 1 and pressed.key.isascii() and pressed.key.isprintable():
+            self._typed += pressed.key
+            sys.stderr.write(pressed.key)
+        sys.stderr.flush()
+        return True
 
 
 def _history(state_dir: Path) -> History:

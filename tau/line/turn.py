@@ -9,8 +9,9 @@ from contextlib import nullcontext
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from tau.events import TurnEnd, TurnEvent
+from tau.events import ApprovalAsked, ApprovalClosed, TurnEnd, TurnEvent
 from tau.line.process import Signals
+from tau.line.questions import Questions
 
 if TYPE_CHECKING:
     from tau.conversation import Conversation
@@ -31,7 +32,7 @@ class TurnRunner:
     Args:
         conversation: Opened, its model prepared.
         signals: Of this run; SIGINT cancels a turn, and given once more ends the run.
-        terminal: Where Esc and Ctrl-C are pressed, or None.
+        terminal: Where Esc and Ctrl-C are pressed and questions are answered, or None.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class TurnRunner:
         self._conversation = conversation
         self._signals = signals
         self._terminal = terminal
+        self._questions = Questions(conversation, terminal) if terminal else None
         self._cancelling: asyncio.Future[None] | None = None
 
     async def run(self, text: str, show: Callable[[TurnEvent], None]) -> Outcome:
@@ -49,6 +51,7 @@ class TurnRunner:
         with self._signals.interrupt_calls(self._interrupt), keys:
             async for event in self._conversation.send(text):
                 show(event)
+                self._put_questions(event)
                 if isinstance(event, TurnEnd) and event.stop_reason != "end_turn":
                     outcome = Outcome.FAILED
         if self._cancelling is not None:
@@ -56,6 +59,17 @@ class TurnRunner:
             self._cancelling = None
             return Outcome.INTERRUPTED
         return outcome
+
+    def _put_questions(self, event: TurnEvent) -> None:
+        if self._questions is None:
+            return
+        match event:
+            case ApprovalAsked():
+                self._questions.ask(event)
+            case ApprovalClosed(approval_id):
+                self._questions.close(approval_id)
+            case TurnEnd():
+                self._questions.close_all()
 
     def _interrupt(self) -> None:
         if self._cancelling is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tau.config.settings import Settings
@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from tau.tui.app import TauApp
 
 CLOSE_SECONDS = 20.0
-SIGNALLED = (130, 143, 129)
-"""Exit codes after SIGINT, SIGTERM and SIGHUP."""
+NOT_CLOSED = "tau: the session did not close in time; the end of it may not be saved"
 
 
 def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = ()) -> int:
@@ -34,6 +33,7 @@ def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = (
     import asyncio
     import gc
     import sys
+    from dataclasses import replace
 
     from tau.errors import UsageError
 
@@ -42,38 +42,82 @@ def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = (
     gc.disable()  # until everything is imported: see settle_memory
     from tau.tui.app import TauApp
 
-    app = TauApp(settings, request, warnings)
+    app = TauApp(settings, replace(request, can_ask=True), warnings)
     asyncio.run(_run(app, mouse=settings.tui.mouse))
-    _say_goodbye(app)
     return app.exit_code
 
 
 async def _run(app: TauApp, *, mouse: bool) -> None:
+    import logging
+    import os
+
+    await app.run_async(mouse=mouse)
+    closed = await _close(app)
+    app.stop_download()
+    _say_goodbye(app)
+    if not closed:
+        # What the conversation waits for may never come, and the end of the loop would wait for it, too.
+        logging.shutdown()
+        os._exit(app.exit_code)
+
+
+async def _close(app: TauApp) -> bool:
+    """Close the conversation and note what went wrong; False when it would not close.
+
+    The app has ended, so a signal means: do not wait.
+    """
     import asyncio
     import logging
 
     from tau.errors import TauError
+    from tau.tui.app import ENDING_SIGNALS
 
-    await app.run_async(mouse=mouse)
-    if app.conversation is not None:
+    loop = asyncio.get_running_loop()
+    hurried: asyncio.Future[int] = loop.create_future()
+
+    def hurry(number: int) -> None:
+        if not hurried.done():
+            hurried.set_result(number)
+
+    for number in ENDING_SIGNALS:
+        loop.add_signal_handler(number, hurry, number)
+    try:
+        if app.conversation is None:
+            return True
+        closing = asyncio.ensure_future(app.conversation.close())
+        either: set[asyncio.Future[Any]] = {closing, hurried}
+        await asyncio.wait(either, timeout=CLOSE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if not closing.done():
+            logging.getLogger(__name__).error("The conversation did not close")
+            _add_failure(app, NOT_CLOSED, 128 + hurried.result() if hurried.done() else 1)
+            return False
         try:
-            await asyncio.wait_for(app.conversation.close(), CLOSE_SECONDS)
-        except TimeoutError:
-            logging.getLogger(__name__).error("The conversation did not close within %s s", CLOSE_SECONDS)
+            closing.result()
         except TauError as error:
-            app.exit_code = app.exit_code or error.exit_code
-            app.last_line = app.last_line or error.line()
+            _add_failure(app, error.line(), error.exit_code)
+        return True
+    finally:
+        for number in ENDING_SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+def _add_failure(app: TauApp, line: str, exit_code: int) -> None:
+    app.last_line = f"{app.last_line}\n{line}" if app.last_line else line
+    app.exit_code = app.exit_code or exit_code
 
 
 def _say_goodbye(app: TauApp) -> None:
     import contextlib
     import sys
 
+    from tau.display import visible
+
     lines = [app.last_line] if app.last_line else []
+    lines += [f"Not sent: {visible(text)}" for text in app.unsent]
     state = app.conversation.state if app.conversation is not None else None
     if state is not None and state.session_id and state.message_count and state.persistent:
         lines.append(f"Resume this session with: tau tui --resume {state.session_id}")
     with contextlib.suppress(OSError):  # the terminal may be gone: that is what SIGHUP says
         for line in lines:
-            print(line, file=sys.stderr if app.exit_code not in (0, *SIGNALLED) else sys.stdout)
+            print(line, file=sys.stderr if app.last_line else sys.stdout)
         sys.stdout.flush()

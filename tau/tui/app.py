@@ -15,6 +15,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
+from textual.worker import WorkerFailed
 
 from tau.tui.messages import EndApp
 from tau.tui.screens.chat import ChatScreen
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 QUIT_SECONDS = 3.0
+INSTALL_SECONDS = 1.0
+"""How long the end of the app waits for what a download has started."""
+
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -38,6 +42,7 @@ class TauApp(App[None]):
         conversation: Present once the first frame is on the screen.
         exit_code: What the process ends with.
         last_line: What is printed once the terminal is restored.
+        unsent: The texts that were written and not sent, printed then, too.
     """
 
     TITLE = "tau"
@@ -54,11 +59,13 @@ class TauApp(App[None]):
         self.conversation: Conversation | None = None
         self.exit_code = 0
         self.last_line = ""
+        self.unsent: list[str] = []
         self._settings = settings
         self._request = request
         self._warnings = list(warnings)
         self._interrupted = 0.0
         self._begun = False
+        self._chat_screen: ChatScreen | None = None
         self._early: list[Event] | None = []
         for theme in THEMES:
             self.register_theme(theme)
@@ -73,7 +80,8 @@ class TauApp(App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         """The conversation's screen."""
-        return ChatScreen(self._settings, self._request.role or "default", self._warnings)
+        self._chat_screen = ChatScreen(self._settings, self._request.role or "default", self._warnings)
+        return self._chat_screen
 
     async def on_event(self, event: Event) -> None:
         """Hold what is typed before the prompt is there: with nothing focused, Textual drops it."""
@@ -102,9 +110,8 @@ class TauApp(App[None]):
         from tau.conversation import Conversation
 
         self.conversation = Conversation.start(self._settings, self._request)
-        screen = self.screen_stack[0]
-        assert isinstance(screen, ChatScreen)
-        screen.begin(self.conversation)
+        assert self._chat_screen is not None
+        self._chat_screen.begin(self.conversation)
         await asyncio.to_thread(_import_reply)
 
     # Ways out ----------------------------------------------------------------------------------
@@ -112,7 +119,17 @@ class TauApp(App[None]):
     def leave(self, code: int, line: str = "") -> None:
         """End the app; `line` is printed once the terminal is restored."""
         self.exit_code, self.last_line = code, line
+        self._keep_unsent()
         self.exit(return_code=code)
+
+    def _keep_unsent(self) -> None:
+        if self._chat_screen is not None:
+            self.unsent = self._chat_screen.unsent()
+
+    def stop_download(self) -> None:
+        """Stop the download of a model, if one runs; called when the app has ended."""
+        if self._chat_screen is not None and self._chat_screen.installer is not None:
+            self._chat_screen.installer.stop(INSTALL_SECONDS)
 
     @on(EndApp)
     def _leave(self, message: EndApp) -> None:
@@ -134,10 +151,12 @@ class TauApp(App[None]):
             log.debug("While the app ended", exc_info=error)
             return
         if not self.last_line:
-            cause = error.__cause__ or error  # a worker's failure wraps what went wrong
-            log.error("The app failed", exc_info=error)
+            # A worker's failure wraps what went wrong.
+            cause = error.error if isinstance(error, WorkerFailed) else error.__cause__ or error
+            log.error("The app failed", exc_info=cause)
             path = self._settings.places.logs / "tau.log"
             self.exit_code = 1
+            self._keep_unsent()
             self.last_line = f"tau: stopped by a defect ({type(cause).__name__}); {path} has the details"
         self._return_code = 1
         if self._exception is None:
@@ -168,6 +187,9 @@ class TauApp(App[None]):
         screen = self.screen
         if not isinstance(screen, ChatScreen):
             self._say("Esc goes back, Ctrl+Q leaves")
+            return
+        if screen.questions.panel is not None:  # the draft lies behind it
+            screen.action_cancel()
             return
         draft = screen.prompt.written_out()
         if draft.strip():

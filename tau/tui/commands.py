@@ -22,19 +22,20 @@ class Commands:
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
 
-    def run(self, line: str) -> None:
-        """Run a slash command."""
-        self._screen.run_worker(self._run(line), group="command")
+    def run(self, line: str, *, typed: bool = False) -> None:
+        """Run a slash command; one that was typed and must wait for the turn goes back into the prompt."""
+        self._screen.run_worker(self._run(line, typed), group="command")
 
     def choose_session(self, directory: str | None, here: str) -> None:
         """Let the person choose a session of `directory` (None: of all) and go on with it."""
         self._screen.run_worker(self._choose_session(directory, here), group="picker")
 
-    async def _run(self, line: str) -> None:
+    async def _run(self, line: str, typed: bool) -> None:
         screen = self._screen
-        if screen.turns.busy and line.split(maxsplit=1)[0] in NOT_DURING_A_TURN:
+        if screen.turns.busy and line.split(maxsplit=1)[0].lower() in NOT_DURING_A_TURN:
             await self._busy()
-            screen.prompt.put(line)
+            if typed:
+                screen.prompt.put(line)
             return
         await self._show(await screen.conversation.command(line))
 

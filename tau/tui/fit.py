@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 from textual.content import Content
 
 from tau.display import one_line
@@ -41,6 +41,13 @@ def shorten_path(path: str, home: str | None = None) -> str:
     if path == base:
         return "~"
     return "~" + path[len(base) :] if base != "/" and path.startswith(base + "/") else path
+
+
+def folded(line: str, width: int) -> list[str]:
+    """The line in pieces of at most `width` cells; together they are the whole line."""
+    if line.isascii():
+        return [line[start : start + width] for start in range(0, len(line), width)] or [""]
+    return chop_cells(line, width)
 
 
 def spread(left: Content, right: Content, width: int) -> Content:

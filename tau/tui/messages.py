@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from textual.events import Key, Paste
 from textual.message import Message
+
+from tau.events import Decision
 
 
 @dataclass
@@ -58,3 +61,19 @@ class EndApp(Message):
 
     code: int = 0
     line: str = ""
+
+
+@dataclass
+class Answered(Message):
+    """The person answered a question; `reason` says why not, or is empty."""
+
+    approval_id: str
+    decision: Decision
+    reason: str = ""
+
+
+@dataclass
+class TypedOn(Message):
+    """What was typed or pasted while a question came; it belongs to the draft."""
+
+    event: Key | Paste

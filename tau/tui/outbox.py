@@ -27,6 +27,11 @@ class Outbox(Static):
     def __bool__(self) -> bool:
         return True
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The waiting messages, the next one first."""
+        return tuple(self._texts)
+
     def add(self, text: str) -> None:
         """A message waits."""
         self._texts.append(text)

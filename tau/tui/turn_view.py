@@ -9,6 +9,8 @@ from textual.timer import Timer
 
 from tau.events import (
     ApprovalAsked,
+    ApprovalClosed,
+    Decision,
     Level,
     MessageEnd,
     ModelRetrying,
@@ -27,7 +29,7 @@ from tau.events import (
 from tau.tui.fit import duration, main_argument
 from tau.tui.widgets.blocks import NoticeRow, ReasoningBlock, ToolCard, UserRow
 from tau.tui.widgets.chat import Chat
-from tau.tui.widgets.events_pane import Entry, EventsPane, outcome_of
+from tau.tui.widgets.events_pane import Entry, EventsPane, approval_entry, outcome_of
 
 if TYPE_CHECKING:
     from tau.tui.widgets.reply import Reply
@@ -45,14 +47,13 @@ class TurnView:
     Attributes:
         started: Whether the person's message was accepted.
         anything: Whether the model said or did anything.
-        activity: What the status row says.
         end: How it ended; None while it runs.
     """
 
     def __init__(self, chat: Chat, events: EventsPane, first_index: int | None) -> None:
         self.started = False
         self.anything = False
-        self.activity = "Working…"
+        self._activity = "Working…"
         self.end: TurnEnd | None = None
         self._chat = chat
         self._events = events
@@ -60,8 +61,14 @@ class TurnView:
         self._reply: Reply | None = None
         self._reasoning: ReasoningBlock | None = None
         self._cards: dict[str, tuple[ToolCard, ToolUseStarted]] = {}
+        self._asked: dict[str, ApprovalAsked] = {}
         self._pending: list[str] = []
         self._flusher: Timer | None = None
+
+    @property
+    def activity(self) -> str:
+        """What the status row says; a question comes before what else goes on."""
+        return "Waiting for your answer" if self._asked else self._activity
 
     async def show(self, event: TurnEvent) -> None:
         """Show one event."""
@@ -92,8 +99,10 @@ class TurnView:
                 await self.notice(text, level)
             case TurnEnd():
                 await self._turn_end(event)
-            case ApprovalAsked(_, tool):
-                await self.notice(f"{tool} waits for an approval; Esc cancels the turn.", "warning")
+            case ApprovalAsked(approval_id):
+                self._asked[approval_id] = event
+            case ApprovalClosed(approval_id, decision):
+                self._answered(approval_id, decision)
             case UsageReported():
                 pass  # the status row shows the totals of the state
 
@@ -104,7 +113,7 @@ class TurnView:
 
     async def _text(self, text: str) -> None:
         self._end_reasoning()
-        self.activity = "Working…"
+        self._activity = "Working…"
         self._pending.append(text)
         if self._reply is None:
             if not "".join(self._pending).strip():
@@ -146,7 +155,7 @@ class TurnView:
         if self._reasoning is None:
             self._reasoning = ReasoningBlock(live=True)
             self.anything = True
-            self.activity = "Thinking…"
+            self._activity = "Thinking…"
             await self._chat.add(self._reasoning)
         self._reasoning.add(text)
 
@@ -158,19 +167,24 @@ class TurnView:
     async def _tool_started(self, event: ToolUseStarted) -> None:
         self._end_reasoning()
         self.anything = True
-        self.activity = f"Running {event.name}…"
+        self._activity = f"Running {event.name}…"
         card = ToolCard(event.name, event.arguments)
         self._cards[event.tool_use_id] = (card, event)
         await self._chat.add(card)
 
     def _tool_ended(self, event: ToolUseEnded) -> None:
-        self.activity = "Working…"
+        self._activity = "Working…"
         card, started = self._cards.pop(event.tool_use_id, (None, None))
         if card is not None:
             card.finish(event.status, event.result, event.duration, event.approval)
         about = main_argument(started.arguments) if started else ""
         outcome = outcome_of(event.status, event.duration, event.approval)
         self._events.add(Entry(now(), event.name, about, outcome, trouble=event.status == "error"))
+
+    def _answered(self, approval_id: str, decision: Decision) -> None:
+        asked = self._asked.pop(approval_id, None)
+        if asked is not None:
+            self._events.add(approval_entry(now(), asked.tool, asked.arguments, decision))
 
     async def _turn_end(self, event: TurnEnd) -> None:
         self.end = event

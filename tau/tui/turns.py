@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from tau.events import TurnStarted
+from tau.events import ApprovalAsked, ApprovalClosed, TurnStarted
 
 if TYPE_CHECKING:
     from tau.tui.screens.chat import ChatScreen
@@ -21,6 +21,7 @@ class Turns:
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self._turn: TurnView | None = None
+        self._text = ""
         self._cancelling = False
 
     @property
@@ -35,6 +36,11 @@ class Turns:
             return ""
         return "Cancelling…" if self._cancelling else self._turn.activity
 
+    @property
+    def not_accepted(self) -> str:
+        """The message that was handed over and is not part of the history yet, or empty."""
+        return "" if self._turn is None or self._turn.started else self._text
+
     def submit(self, text: str) -> None:
         """Send a message as soon as it can be."""
         self._screen.outbox.add(text)
@@ -48,6 +54,7 @@ class Turns:
             screen = self._screen
             first_index = screen.conversation.state.message_count
             self._turn = TurnView(screen.chat, screen.events_pane, first_index)
+            self._text = text
             self._cancelling = False
             screen.show_activity()
             screen.run_worker(self._run(self._turn, text), group="turn")
@@ -75,10 +82,15 @@ class Turns:
                     if isinstance(event, TurnStarted):
                         await screen.turn_begins()
                     await view.show(event)
+                    if isinstance(event, ApprovalAsked):
+                        await screen.questions.ask(event)
+                    elif isinstance(event, ApprovalClosed):
+                        await screen.questions.close(event.approval_id)
                     if view.end is None and screen.status.activity != self.activity:
                         screen.status.work(self.activity)
         finally:
             self._turn = None
+        await screen.questions.close_all()
         screen.show_activity()
         screen.turn_over()
         if not view.started or (view.end and view.end.stop_reason == "error" and not view.anything):

@@ -329,9 +329,12 @@ async def test_an_id_that_is_a_name_of_this_directory_is_refused(bench: Bench) -
         assert conversation.state.session_id == session
 
 
-async def test_a_directory_that_is_gone_is_said(bench: Bench, tmp_path: Path) -> None:
+async def test_a_directory_that_is_gone_is_said(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
+    monkeypatch.chdir(gone)
     async with bench.open(directory=gone) as conversation:
         await ending(conversation, "hi")
         gone.rmdir()

@@ -202,3 +202,19 @@ async def test_the_offer_of_a_model(
         await tau.shows("F5 download 1.1 GB")
         await tau.pilot.pause()
         await picture(snapshot, tau)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_a_question(
+    start: Start, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    monkeypatch.setattr("tau.tui.widgets.bars.monotonic", lambda: 0.0)  # the seconds in the status row
+    text = "\n".join(f"{n}. the job runs again since 3f2a91c" for n in range(30))
+    call = {"name": "jot_note", "input": {"path": "notes.txt", "text": text}, "id": "t1"}
+    async with start(
+        [{"text": "I note that.", "tools": [call]}], size=size, name="rook", can_ask=True
+    ) as tau:
+        await tau.send("Write down what you found")
+        await tau.shows("y yes once")
+        await tau.shows("PageDown")
+        await picture(snapshot, tau)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import socket
+import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -156,7 +160,7 @@ def test_a_kill_loses_nothing_that_was_acknowledged(tau_env: TauEnv, terminal: O
     app.ended()
     again = terminal("tui", "--resume")
     again.ready()
-    for said in ("first question", "the first answer", "second question"):
+    for said in ("first question", "the first answer", "second question", "word word word", "[interrupted]"):
         again.shows(said)
     again.send("and now?\r")
     again.until(lambda: again.text().count("the first answer") == 2, "the script begins again")
@@ -248,3 +252,174 @@ def test_a_terminal_that_vanishes_ends_the_app(tau_env: TauEnv, terminal: Open) 
     again = terminal("tui", "--resume")
     again.shows("the answer")
     again.ready()
+
+
+@pytest.mark.parametrize("way", ["Ctrl+Q", "SIGTERM", "SIGHUP"])
+def test_what_was_not_sent_is_printed(tau_env: TauEnv, terminal: Open, way: str) -> None:
+    tau_env.scripted(SLOW)
+    app = terminal("tui")
+    app.ready()
+    app.send("go on\r")
+    app.shows("word word")
+    app.send("a second\nmessage\r")
+    app.shows("waiting  a second message")
+    app.send("\x1b[200~a draft\u202e\nof two lines\x1b[201~")
+    app.shows("[Pasted text #1")
+    if way == "Ctrl+Q":
+        app.send("\x11")
+    else:
+        os.kill(app.process.pid, getattr(signal, way))
+    code = app.ended()
+    assert code == (0 if way == "Ctrl+Q" else 128 + getattr(signal, way))
+    printed = app.tail().replace("\r\n", "\n")
+    assert "Not sent: a second\nmessage\nNot sent: a draft\\u202e\nof two lines\nResume this" in printed
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """A server that takes connections and never says a word."""
+    server = socket.create_server(("127.0.0.1", 0))
+    taken: list[socket.socket] = []
+
+    def take() -> None:
+        with contextlib.suppress(OSError):  # it was closed
+            while True:
+                taken.append(server.accept()[0])
+
+    threading.Thread(target=take, daemon=True).start()
+    yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    server.close()
+    for connection in taken:
+        connection.close()
+
+
+@pytest.mark.parametrize("way", ["Ctrl+Q", "SIGTERM"])
+def test_a_download_that_went_silent_does_not_hold_the_end(
+    tau_env: TauEnv, terminal: Open, silent_server: str, way: str
+) -> None:
+    tau_env.configure('[sessions]\nbackend = "file"\n')
+    for name in ("http_proxy", "https_proxy"):
+        tau_env.environ[name] = silent_server
+    tau_env.environ["PIP_INDEX_URL"] = f"{silent_server}/simple"
+    app = terminal("tui")
+    app.shows("F5 download")
+    app.send("\x1b[15~")
+    app.shows("F9 stop")
+    began = time.monotonic()
+    if way == "Ctrl+Q":
+        app.send("\x11")
+    else:
+        os.kill(app.process.pid, signal.SIGTERM)
+    assert app.ended() == (0 if way == "Ctrl+Q" else 143)
+    assert time.monotonic() - began < 10
+    assert app.is_restored()
+
+
+def stuck(tau_env: TauEnv, terminal: Open, seconds: float) -> Terminal:
+    """The app in a turn that nothing can end: what the model writes its requests to is never read."""
+    tau_env.scripted({"text": "the answer"})
+    os.mkfifo(tau_env.requests)
+    code = (
+        f"import sys, tau.tui; tau.tui.CLOSE_SECONDS = {seconds}; from tau.cli import main; sys.exit(main())"
+    )
+    app = terminal("-c", code, "tui", command=sys.executable)
+    app.ready()
+    app.send("go on\r")
+    app.shows("Esc cancels")
+    return app
+
+
+def test_a_conversation_that_does_not_close_is_said_and_fails(tau_env: TauEnv, terminal: Open) -> None:
+    app = stuck(tau_env, terminal, 1)
+    app.send("\x11")
+    assert app.ended() == 1
+    assert app.is_restored()
+    assert "did not close in time; the end of it may not be saved" in app.tail()
+
+
+def test_a_signal_while_the_conversation_closes_ends_at_once(tau_env: TauEnv, terminal: Open) -> None:
+    app = stuck(tau_env, terminal, 600)
+    app.send("\x11")
+    app.until(lambda: b"\x1b[?1049l" in app.bytes, "the screen is left")
+    app.send("\x03")
+    assert app.ended() == 130
+    assert "the end of it may not be saved" in app.tail()
+
+
+def test_what_could_not_be_saved_is_said_and_fails(tau_env: TauEnv, terminal: Open) -> None:
+    tau_env.scripted({"text": "the answer"})
+    app = terminal("tui")
+    app.ready()
+    session = session_id(tau_env)
+    shutil.rmtree(tau_env.sessions()[-1])
+    app.send("hello\r")
+    app.shows("not saved")
+    app.send("\x11")
+    assert app.ended() == 1
+    told = app.tail().partition("Resume this session")[0]
+    assert session in told
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [
+        ("ab\ncd\nef", "ab\ncd\nef"),
+        ("abc\x7fd", "abd"),
+        ("foo bar\x17baz", "foo baz"),
+        ("abc\x01X", "Xabc"),
+        ("abc\x1b[D\x1b[DZ", "aZbc"),
+        ("one\x1b[13;2utwo", "one\ntwo"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        ),
+        ("👩\u200d👩\u200d👧", "👩\u200d👩\u200d👧"),
+    ],
+)
+def test_keys_that_arrive_at_once_keep_their_order(
+    tau_env: TauEnv, terminal: Open, typed: str, sent: str
+) -> None:
+    tau_env.scripted({"text": "the answer"})
+    app = terminal("tui")
+    app.ready()
+    app.send(typed)
+    app.until(lambda: sent.rsplit("\n", 1)[-1][:1] in app.text(), "what was typed")
+    app.send("\r")
+    app.shows("the answer")
+    assert tau_env.sent()[-1]["messages"][-1]["content"][-1]["text"] == sent
+
+
+def test_a_second_window_reads_along_and_takes_over(tau_env: TauEnv, terminal: Open) -> None:
+    tau_env.scripted({"text": "the first answer"}, {"text": "the second answer"})
+    first = terminal("tui")
+    first.ready()
+    first.send("one\r")
+    first.shows("the first answer")
+    second = terminal("tui", "--resume")
+    second.shows("Read-only")
+    second.shows("the first answer")
+    first.ready()
+    first.send("two\r")
+    first.shows("the second answer")
+    second.shows("the second answer")
+    os.kill(first.process.pid, signal.SIGKILL)
+    first.ended()
+    second.shows("has let go of this session")
+    second.ready()
+    second.send("three\r")
+    second.until(lambda: second.text().count("the first answer") == 2, "an answer to the second window")
+    assert len(tau_env.sessions()) == 1
+
+
+def test_a_key_that_must_wait_leaves_the_draft_alone(tau_env: TauEnv, terminal: Open) -> None:
+    tau_env.scripted(SLOW)
+    app = terminal("tui")
+    app.ready()
+    app.send("go\r")
+    app.shows("word word")
+    app.send("my draft")
+    app.shows("my draft")
+    app.send("\x1bOR")
+    app.shows("I am still answering the previous turn.")
+    assert "/new" not in app.text()
+    assert "my draft" in app.text()

@@ -13,13 +13,24 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.events import Key, Resize
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widgets import Static
 
 from tau.display import one_line, visible
 from tau.errors import NoModel, TauError
 from tau.tui.commands import Commands
-from tau.tui.messages import EndApp, LinkChosen, ScrollChat, Submitted, TakeBack, TopReached
+from tau.tui.messages import (
+    Answered,
+    EndApp,
+    LinkChosen,
+    ScrollChat,
+    Submitted,
+    TakeBack,
+    TopReached,
+    TypedOn,
+)
 from tau.tui.outbox import Outbox
+from tau.tui.questions import Questions
 from tau.tui.turns import Turns
 from tau.tui.widgets.bars import HeaderBar, StatusBar
 from tau.tui.widgets.chat import PAGE_TURNS, Chat, ChatPane
@@ -38,6 +49,7 @@ if TYPE_CHECKING:
     from tau.tui.widgets.start_page import StartPage
 
 EVENTS_FROM_WIDTH = 100
+FOLLOW_SECONDS = 1.0
 
 
 class ChatScreen(Screen[None]):
@@ -65,10 +77,12 @@ class ChatScreen(Screen[None]):
         self._conversation: Conversation | None = None
         self._open = False
         self.turns = Turns(self)
+        self.questions = Questions(self)
         self.commands = Commands(self)
         self._events_wanted: bool | None = None
         self._directory_gone = False
-        self._installer: Installer | None = None
+        self._following: Timer | None = None
+        self.installer: Installer | None = None
         self._start_page: StartPage | None = None
 
     def compose(self) -> ComposeResult:
@@ -128,6 +142,13 @@ class ChatScreen(Screen[None]):
         assert self._conversation is not None
         return self._conversation
 
+    def unsent(self) -> list[str]:
+        """The texts that are in no history: the messages that wait, in their order, then what is written."""
+        if not self.query("#prompt"):  # the screen is not there yet
+            return []
+        handed_over = [self.turns.not_accepted] if self.turns.not_accepted else []
+        return [*handed_over, *self.outbox.texts, *self.prompt.unsent()]
+
     @property
     def may_send(self) -> bool:
         """Whether a message would be answered now: the session is open, ours, and its model is settled."""
@@ -135,7 +156,7 @@ class ChatScreen(Screen[None]):
             return False
         state = self._conversation.state
         preparing = state.model is None and not state.model_problem
-        offered = self._installer is not None and self._installer.pending
+        offered = self.installer is not None and self.installer.pending
         return not (state.held_by or preparing or offered)
 
     # Opening -----------------------------------------------------------------------------------
@@ -176,7 +197,7 @@ class ChatScreen(Screen[None]):
         self.events_pane.show(opening.events)
         self._arrange()
         await self._end_start_page()
-        await self.chat.show_history(turns, opening.history.earlier_turns, more=opening.history.more)
+        await self.chat.show_history(turns, more=opening.history.more)
         if not turns:
             await self._show_start_page(opening.state)
         for notice in (*notices, *opening.notices):
@@ -262,8 +283,22 @@ class ChatScreen(Screen[None]):
             held.update(
                 f"Read-only: this session is open in {one_line(holder)}. F2 other sessions · F3 new session"
             )
+            self._following = self.set_interval(FOLLOW_SECONDS, self._follow)
         else:
             self.prompt.focus()
+            if self._following is not None:
+                self._following.stop()
+
+    @work(group="follow", exclusive=True)
+    async def _follow(self) -> None:
+        """Read along with the window that holds this session; take it over when that is gone."""
+        if not self.chat.following:
+            return  # whoever reads further up is not moved
+        opening = await self.conversation.follow()
+        if opening is None:
+            return
+        freed = not opening.state.held_by
+        await self.show_opening(opening, line="The other window has let go of this session." if freed else "")
 
     async def notice(self, text: str, level: Level = "info") -> None:
         """Show a sentence in the chat."""
@@ -281,7 +316,7 @@ class ChatScreen(Screen[None]):
         self.prompt.remember(text)
         self.prompt.empty()
         if is_command(text):
-            self.commands.run(text.strip())
+            self.commands.run(text.strip(), typed=True)
         else:
             self.turns.submit(text)
 
@@ -305,6 +340,21 @@ class ChatScreen(Screen[None]):
         """A turn is over."""
         self._arrange()
         self._read_branch()
+
+    # Questions ---------------------------------------------------------------------------------
+
+    @on(Answered)
+    async def _answered(self, message: Answered) -> None:
+        await self.questions.answer(message)
+
+    @on(TypedOn)
+    async def _typed_on(self, message: TypedOn) -> None:
+        await self.prompt.take(message.event)
+
+    def on_screen_resume(self) -> None:
+        """A question that was behind another screen is in sight again."""
+        if self.questions.panel is not None:
+            self.questions.panel.come_into_sight()
 
     # Commands ----------------------------------------------------------------------------------
 
@@ -333,16 +383,16 @@ class ChatScreen(Screen[None]):
         self.turns.return_waiting()
 
     def _offered(self) -> Installer:
-        if self._installer is None:
+        if self.installer is None:
             from tau.tui.installer import Installer
 
-            self._installer = Installer(self._settings.places, self.query_one("#offer", Offer))
-        return self._installer
+            self.installer = Installer(self._settings.places, self.query_one("#offer", Offer))
+        return self.installer
 
     def action_install(self, place: int) -> None:
         """Accept the offer of a model."""
-        if self._installer is not None and self._installer.accepts(place):
-            self._install(self._installer, place)
+        if self.installer is not None and self.installer.accepts(place):
+            self._install(self.installer, place)
 
     @work(group="install", exclusive=True)
     async def _install(self, installer: Installer, place: int) -> None:
@@ -357,14 +407,16 @@ class ChatScreen(Screen[None]):
 
     def action_decline(self) -> None:
         """Stop the download, or put the offer away."""
-        if self._installer is not None and self._installer.decline():
+        if self.installer is not None and self.installer.decline():
             self.turns.return_waiting()
 
     # Moving about ------------------------------------------------------------------------------
 
     def on_key(self, event: Key) -> None:
-        """Typing goes to the prompt, wherever the focus is."""
-        if event.is_printable and event.character and self.focused is not self.prompt:
+        """Typing goes to the prompt, or answers the question in its place, wherever the focus is."""
+        if self.questions.panel is not None:
+            self.questions.panel.take_key(event)
+        elif event.is_printable and event.character and self.focused is not self.prompt:
             event.stop()
             self.prompt.focus()
             self.prompt.insert(event.character)
@@ -391,7 +443,7 @@ class ChatScreen(Screen[None]):
         except TauError as error:
             await self.notice(error.line(), "warning")
             return
-        await self.chat.show_earlier(turns_of(page.messages, ()), page.earlier_turns, more=page.more)
+        await self.chat.show_earlier(turns_of(page.messages, ()), more=page.more)
 
     def action_end(self) -> None:
         """Go to the newest line."""
@@ -424,6 +476,6 @@ class ChatScreen(Screen[None]):
 
 
 def settle_memory() -> None:
-    """EndApp what start-up allocated out of later garbage collections, which would stop the screen."""
+    """Keep what start-up allocated out of later garbage collections, which would stop the screen."""
     gc.freeze()
     gc.enable()

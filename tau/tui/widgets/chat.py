@@ -111,26 +111,30 @@ class Chat(VerticalScroll, can_focus=False):
         self._fold(0, more=False)
         self.news = False
 
-    async def show_history(self, turns: Sequence[Turn], folded: int | None, *, more: bool) -> None:
-        """Show stored turns in place of everything, the newest first on the screen, then those above."""
+    async def show_history(self, turns: Sequence[Turn], *, more: bool) -> None:
+        """Show stored turns in place of everything, the newest first on the screen, then those above.
+
+        Args:
+            turns: The newest turns of the history.
+            more: Whether there are earlier ones.
+        """
         await self.clear()
-        self._fold(folded, more=more)
         rest = list(turns[-LIVE_TURNS:])
-        if len(turns) > len(rest):
-            self._fold(None if folded is None else folded + len(turns) - len(rest), more=True)
+        surplus = len(turns) - len(rest)
+        self._fold(None if more else surplus, more=more or surplus > 0)
         while rest:
             batch, rest = rest[-BATCH_TURNS:], rest[:-BATCH_TURNS]
             await self._prepend(batch)
             await asyncio.sleep(0)
         self.to_end()
 
-    async def show_earlier(self, turns: Sequence[Turn], folded: int | None, *, more: bool) -> None:
+    async def show_earlier(self, turns: Sequence[Turn], *, more: bool) -> None:
         """Show turns above those shown, leaving what is in sight where it is."""
         before = self.virtual_size.height
         place = self.scroll_y
         self.release_anchor()
         with self.app.batch_update():
-            self._fold(folded, more=more)
+            self._fold(None if more else 0, more=more)
             rest = list(turns)
             while rest:
                 batch, rest = rest[-BATCH_TURNS:], rest[:-BATCH_TURNS]

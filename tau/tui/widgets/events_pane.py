@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.events import Resize
@@ -18,6 +18,7 @@ from tau.events import (
     AgentEvent,
     Approval,
     ApprovalRecord,
+    Decision,
     ErrorRecord,
     NoticeRecord,
     ToolCallRecord,
@@ -59,6 +60,12 @@ def outcome_of(status: ToolStatus, seconds: float, approval: Approval) -> str:
     return " · ".join(facts)
 
 
+def approval_entry(at: str, tool: str, arguments: Mapping[str, Any], decision: Decision) -> Entry:
+    """The entry of a question and what the person decided."""
+    outcome = "approved" if decision == "yes" else "denied"
+    return Entry(at, "approval", f"{tool} {main_argument(arguments)}", outcome)
+
+
 def entry_of(event: AgentEvent) -> Entry:
     """The entry that shows a stored event."""
     at = clock(event.at)
@@ -67,7 +74,7 @@ def entry_of(event: AgentEvent) -> Entry:
         trouble = event.status == "error"
         return Entry(at, event.tool, main_argument(event.arguments), outcome, trouble)
     if isinstance(event, ApprovalRecord):
-        return Entry(at, "approval", f"{event.tool} {main_argument(event.arguments)}", event.decision)
+        return approval_entry(at, event.tool, event.arguments, event.decision)
     if isinstance(event, TurnLimitRecord):
         return Entry(at, "limit", f"{event.stop_reason} ({event.limit:,})", trouble=True)
     if isinstance(event, NoticeRecord):

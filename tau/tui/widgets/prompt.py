@@ -19,6 +19,11 @@ FOLD_CHARACTERS = 1_000
 BURST_SECONDS = 0.02
 
 
+def _is_joiner(character: str | None) -> bool:
+    """Whether a key is a character that joins or parts its neighbours: part of Persian words and of emoji."""
+    return character in ("\u200c", "\u200d")
+
+
 class Prompt(TextArea):
     """The text being written.
 
@@ -53,10 +58,15 @@ class Prompt(TextArea):
 
     def written_out(self) -> str:
         """The text with every paste in place of its marker."""
-        text = self.text
-        for marker, paste in self._pastes.items():
-            text = text.replace(marker, paste)
-        return text
+        return self._write_out(self.text)
+
+    def unsent(self) -> list[str]:
+        """What is being written, also while an earlier text is shown in its place."""
+        texts = [self.written_out()]
+        if self._place is not None:
+            edited = [text for text in texts if text != self._past[self._place]]
+            texts = [self._write_out(self._draft), *edited]
+        return [text for text in texts if text.strip()]
 
     def remember(self, text: str) -> None:
         """Add a text to this run's history and leave the history."""
@@ -88,17 +98,44 @@ class Prompt(TextArea):
                 self._enter_was_a_line()
             self._enter = self.set_timer(BURST_SECONDS, self._send)
             return
+        if _is_joiner(event.character):
+            event.stop()
+            event.prevent_default()
+            self.insert(event.character or "")
+            return
         if self._enter is not None and event.is_printable:
             self._enter_was_a_line()
+        if not event.is_printable and await self._run_own_binding(event.key):
+            event.stop()
+            event.prevent_default()
+            return
         await super()._on_key(event)
+
+    async def _run_own_binding(self, key: str) -> bool:
+        """Run what this widget binds to a key, at once.
+
+        Textual runs bindings when the key has bubbled up to the app; letters that arrive in the same read
+        would be inserted before, and what was typed would come out in another order.
+        """
+        for binding in self._bindings.key_to_bindings.get(key, ()):
+            if await self.app.run_action(binding.action, default_namespace=self):
+                return True
+        return False
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        if self._enter is not None:
-            self._enter_was_a_line()
-        self.insert(self._fold(event.text.replace("\r\n", "\n").replace("\r", "\n")))
+        self._insert_paste(event.text)
         self.focus()
+
+    async def take(self, event: events.Key | events.Paste) -> None:
+        """Go on with the text while something else has the focus."""
+        if isinstance(event, events.Paste):
+            self._insert_paste(event.text)
+        elif event.key == "backspace":
+            self.action_delete_left()
+        else:
+            await self._on_key(event)
 
     def action_newline(self) -> None:
         """Begin a new line."""
@@ -131,6 +168,11 @@ class Prompt(TextArea):
 
     # Details -----------------------------------------------------------------------------------
 
+    def _write_out(self, text: str) -> str:
+        for marker, paste in self._pastes.items():
+            text = text.replace(marker, paste)
+        return text
+
     def _go(self, place: int) -> None:
         if place < 0 or not self._past:
             return
@@ -143,6 +185,11 @@ class Prompt(TextArea):
             self._place = place
             self.load_text(self._fold(self._past[place]))
         self.move_cursor(self.document.end)
+
+    def _insert_paste(self, text: str) -> None:
+        if self._enter is not None:
+            self._enter_was_a_line()
+        self.insert(self._fold(text.replace("\r\n", "\n").replace("\r", "\n")))
 
     def _enter_was_a_line(self) -> None:
         if self._enter is not None:
