@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from tau.display import visible
 from tau.errors import TauError
 from tau.masking import mask
 
@@ -33,13 +34,12 @@ _SDK_VERDICTS = ("ContextWindowOverflowException", "ModelThrottledException")
 _BUSY_STATUS = {408, 429, 500, 502, 503, 504, 529}
 _BUSY_TEXT = re.compile(r"overloaded|rate.?limit|too many requests|throttl|temporarily unavailable", re.I)
 _NO_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|credit balance|billing", re.I)
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
 def describe(error: BaseException) -> str:
     """One plain line for a failed model call: the server's own words and its status.
 
-    No header, no traceback; keys are masked, control characters dropped, long answers cut.
+    No header, no traceback; keys are masked, control characters made visible, long answers cut.
     """
     error = _original(error)
     if _is_named(error, *_SDK_VERDICTS) and error.__cause__ is not None:
@@ -206,7 +206,7 @@ def _deepest_named(error: BaseException | None, name: str) -> bool:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(_CONTROLS.sub(" ", mask(text)).split())
+    line = " ".join(visible(mask(text)).split())
     if len(line) > LONGEST_LINE:
         half = LONGEST_LINE // 2
         line = f"{line[:half]} … {line[-half:]}"

@@ -17,19 +17,20 @@ from textual.widgets import Static
 
 from tau.conversation.commands import COMMANDS
 
-NAME_WIDTH = 25
+NAME_WIDTH = 32
 
 KEYS = (
     ("Enter", "send"),
-    ("Ctrl+J, Shift+Enter", "new line"),
+    ("Ctrl+J, Shift+Enter, Alt+Enter", "new line"),
     ("Up, Down", "at the edges: what was sent before; Up takes a waiting message back"),
     ("Esc", "cancel the running turn; waiting messages return to the prompt"),
-    ("PageUp, PageDown", "scroll; PageUp at the top shows 20 earlier turns"),
+    ("PageUp, PageDown, End", "scroll; PageUp at the top shows 20 earlier turns"),
     ("Tab", "move to reasoning and tool cards; Enter opens one"),
     ("F1", "this help"),
     ("F2", "sessions: resume, filter, search, preview"),
     ("F3", "new session"),
     ("F4", "events pane"),
+    ("F5, F8, F9", "while a model is offered: download it, the smaller one, or not now"),
     ("Ctrl+C", "copy what is selected; else put the draft away; else cancel; twice: leave"),
     ("Ctrl+Q", "leave; nothing is lost"),
 )
