@@ -17,11 +17,11 @@ from textual.widgets import Static
 
 from tau.conversation.commands import COMMANDS
 
-NAME_WIDTH = 32
+NAME_WIDTH = 25
 
 KEYS = (
     ("Enter", "send"),
-    ("Ctrl+J, Shift+Enter, Alt+Enter", "new line"),
+    ("Ctrl+J, Alt+Enter", "new line; also Shift+Enter where the terminal sends it"),
     ("Up, Down", "at the edges: what was sent before; Up takes a waiting message back"),
     ("Esc", "cancel the running turn; waiting messages return to the prompt"),
     ("PageUp, PageDown, End", "scroll; PageUp at the top shows 20 earlier turns"),
