@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS := embedded
+CONSTRAINTS := constraints.txt
 
 .DEFAULT_GOAL := help
 
-.PHONY: help tui chat test check lint bench lock clean
+.PHONY: help tui chat test test-lowest check lint bench lock clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -18,12 +19,12 @@ $(VENV)/.python: Makefile
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.run: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
+$(VENV)/.run: $(VENV)/.python pyproject.toml $(CONSTRAINTS)
+	$(PIP) install --quiet --constraint $(CONSTRAINTS) --editable '.[$(EXTRAS)]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[all,dev]'
+$(VENV)/.dev: $(VENV)/.python pyproject.toml $(CONSTRAINTS)
+	$(PIP) install --quiet --constraint $(CONSTRAINTS) --editable '.[all,dev]'
 	$(PIP) install --quiet --no-deps ./tests/fixtures/tau-store-jot
 	@touch $@ $(VENV)/.run
 
@@ -37,6 +38,9 @@ chat: $(VENV)/.run ## Ask one question: make chat PROMPT="…"
 
 test: $(VENV)/.dev ## Install everything and run the tests
 	@$(BIN)/python -m pytest
+
+test-lowest: ## Run the tests with the oldest dependencies that are allowed
+	@$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
 
 lint: $(VENV)/.dev ## Style, types and layers
 	$(BIN)/ruff check .
@@ -53,4 +57,4 @@ lock: $(VENV)/.dev ## Pin what is installed now into constraints.txt
 	$(PIP) freeze --exclude-editable --exclude tau-store-jot > constraints.txt
 
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-lowest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
