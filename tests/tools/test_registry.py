@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from strands.types.tools import AgentTool
 
 from tau.tools.context import ToolContext
 from tau.tools.registry import build_tools
@@ -50,19 +51,24 @@ def install(site: Path, **modules: str) -> None:
         (site / f"odd_{name}.py").write_text(dedent(source))
 
 
+def built(context: ToolContext, *disabled: str) -> list[AgentTool]:
+    """The tools, without that of the fixture package, which is installed beside tau."""
+    return build_tools(context, disabled=["jot_note", *disabled])
+
+
 def names(context: ToolContext, *disabled: str) -> list[str]:
-    return [tool.tool_name for tool in build_tools(context, disabled=disabled)]
+    return [tool.tool_name for tool in built(context, *disabled)]
 
 
 def test_own_tools_only_look_and_have_a_stable_order(context: ToolContext) -> None:
-    tools = build_tools(context)
+    tools = built(context)
     assert [tool.tool_name for tool in tools] == OWN
     assert [getattr(tool, "tier", None) for tool in tools] == [0, 0, 0, 0]
     assert names(context) == OWN
 
 
 def test_arguments_have_the_names_models_are_told(context: ToolContext) -> None:
-    schemas = {tool.tool_name: tool.tool_spec["inputSchema"]["json"] for tool in build_tools(context)}
+    schemas = {tool.tool_name: tool.tool_spec["inputSchema"]["json"] for tool in built(context)}
     assert {name: list(schema["properties"]) for name, schema in schemas.items()} == {
         "find_files": ["pattern", "path"],
         "list_files": ["path"],
@@ -81,7 +87,7 @@ def test_a_third_party_tool_registers_the_same_way(context: ToolContext, site: P
     install(
         site, greet=TOOL.format(name="greet") + "def tools(context):\n    made.tier = 1\n    return [made]\n"
     )
-    tools = build_tools(context)
+    tools = built(context)
     assert [tool.tool_name for tool in tools] == [*OWN, "greet"]
     assert getattr(tools[-1], "tier", None) == 1
     assert text(called(tools, "greet")) == "hello from greet"
@@ -129,3 +135,8 @@ def test_importing_the_registry_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_tool_of_an_installed_package_is_there(context: ToolContext) -> None:
+    tools = {tool.tool_name: tool for tool in build_tools(context)}
+    assert getattr(tools["jot_note"], "tier", None) == 2
