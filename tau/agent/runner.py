@@ -6,18 +6,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from strands import Agent
-from strands.hooks import (
-    AfterModelCallEvent,
-    AfterToolCallEvent,
-    BeforeInvocationEvent,
-    BeforeToolCallEvent,
-    HookProvider,
-    HookRegistry,
-)
 from strands.types.exceptions import (
     ContextWindowOverflowException,
     EventLoopException,
@@ -30,11 +21,12 @@ from tau.agent.history import (
     UNFINISHED_NOTICE,
     clean_text,
     cut_off,
-    text_of,
     tool_use_ids,
 )
+from tau.agent.hooks import TurnHooks
 from tau.agent.recorder import Recorder
 from tau.agent.retry import Retry
+from tau.agent.turn import Call, Emit, Turn
 from tau.agent.windows import window
 from tau.config.settings import AgentSettings
 from tau.errors import StoreError
@@ -48,11 +40,8 @@ from tau.events import (
     MessageEnd,
     Notice,
     NoticeRecord,
-    ReasoningDelta,
     StopReason,
-    TextDelta,
     ToolCallRecord,
-    ToolOutputDelta,
     ToolStatus,
     ToolUseEnded,
     ToolUseStarted,
@@ -60,15 +49,12 @@ from tau.events import (
     TurnEvent,
     TurnLimitRecord,
     TurnStarted,
-    Usage,
-    UsageReported,
     to_line,
 )
 from tau.models.failures import describe, is_overflow
 from tau.sessions.records import AGENT_ID, StoredMessage
 from tau.sessions.store import SessionWriter
 from tau.tools.context import ToolContext
-from tau.tools.spill import spill_result
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +63,6 @@ CANCEL_GRACE = 1.0
 
 RESULT_SUMMARY = 2_000
 """Characters of a tool result that its event record keeps; the message keeps all of it."""
-
-Emit = Callable[[TurnEvent], None]
 
 Ask = Callable[[ApprovalAsked], Awaitable[tuple[Decision, str]]]
 """Puts a question to a person; the answer is the decision and, for a no, the person's reason or ""."""
@@ -116,12 +100,12 @@ class AgentRunner:
         tracing.install()
         self._settings = settings
         self._writer = writer
-        self._tool_context = tool_context
+        self.tool_context = tool_context
         self._ask = ask
         self._asking = asyncio.Lock()
         self._on_unsaved = on_unsaved
         self._recorder = Recorder(writer, on_unsaved=self._unsaved_changed)
-        self._turn: _Turn | None = None
+        self.running: Turn | None = None
         self._task: asyncio.Task[str] | None = None
         self._last_notice = ""
         self._cut = writer.scratch()
@@ -133,7 +117,7 @@ class AgentRunner:
             callback_handler=None,
             conversation_manager=window(settings),
             session_manager=self._recorder,
-            hooks=[_TurnHooks(self)],
+            hooks=[TurnHooks(self)],
             retry_strategy=Retry(self._emit),
         )
 
@@ -158,7 +142,7 @@ class AgentRunner:
         caller flushes, so that what it adds to the session shares the one wait for the disk.
         """
         started = time.monotonic()
-        self._turn = turn = _Turn(emit)
+        self.running = turn = Turn(emit)
         try:
             if not self._recorder.write_waiting():
                 notice = notices.refused_unsaved(self._recorder.unsaved)
@@ -179,7 +163,7 @@ class AgentRunner:
             self._record_end(stop_reason, notice)
             return TurnEnd(stop_reason, notice, turn.usage, time.monotonic() - started)
         finally:
-            self._turn = self._task = None
+            self.running = self._task = None
 
     async def warm_up(self) -> None:
         """Have a model that reads its prompt slowly read what every request begins with, ahead of the first.
@@ -208,7 +192,7 @@ class AgentRunner:
         Args:
             refuse_questions: Answers every open question with no, once nothing can run any more.
         """
-        task, turn = self._task, self._turn
+        task, turn = self._task, self.running
         if task is None or turn is None:
             return
         turn.cancelled = True
@@ -238,7 +222,7 @@ class AgentRunner:
             notice = f"({self._last_notice or UNFINISHED_NOTICE})"
         return [{"role": "assistant", "content": [{"text": notice}]}, message]
 
-    async def _drive(self, prompt: list[dict[str, Any]], turn: _Turn) -> str:
+    async def _drive(self, prompt: list[dict[str, Any]], turn: Turn) -> str:
         limits: dict[str, int] = {"turns": self._settings.max_turns}
         if self._settings.max_total_tokens is not None:
             limits["total_tokens"] = self._settings.max_total_tokens
@@ -255,7 +239,7 @@ class AgentRunner:
             await stream.aclose()  # type: ignore[attr-defined]  # an async generator, typed as an iterator
         return stop_reason
 
-    def _outcome(self, task: asyncio.Task[str], turn: _Turn) -> tuple[StopReason, str]:
+    def _outcome(self, task: asyncio.Task[str], turn: Turn) -> tuple[StopReason, str]:
         if task.cancelled():
             return "cancelled", notices.CANCELLED
         error = task.exception()
@@ -290,7 +274,7 @@ class AgentRunner:
             case _:
                 return "end_turn", ""
 
-    async def _keep_shown(self, turn: _Turn) -> None:
+    async def _keep_shown(self, turn: Turn) -> None:
         """Put text that was shown, but whose message never came, into the history, marked.
 
         An invocation that a hook cancels appends the hook's text as the assistant's message and calls no
@@ -311,7 +295,7 @@ class AgentRunner:
 
         Questions are put one after the other, and none once the turn is cancelled.
         """
-        turn = self._turn
+        turn = self.running
         decision: Decision = "no"
         reason = ""
         if self._ask is None:
@@ -338,13 +322,13 @@ class AgentRunner:
     def begin_call(self, use: dict[str, Any], tier: int) -> None:
         """A call begins, or is refused."""
         arguments = dict(use["input"] or {})
-        if self._turn is not None:
-            self._turn.calls[use["toolUseId"]] = _Call(use["name"], arguments, tier, time.monotonic())
+        if self.running is not None:
+            self.running.calls[use["toolUseId"]] = Call(use["name"], arguments, tier, time.monotonic())
         self._emit(ToolUseStarted(use["toolUseId"], use["name"], arguments, tier))
 
     def end_call(self, use_id: str, status: ToolStatus, result: str, duration: float) -> None:
         """A call is over: tell the channel, and keep it on record."""
-        turn = self._turn
+        turn = self.running
         call = turn.calls.pop(use_id, None) if turn is not None else None
         if turn is None or call is None:
             return
@@ -365,7 +349,7 @@ class AgentRunner:
             )
         )
 
-    def _end_open_calls(self, turn: _Turn) -> None:
+    def _end_open_calls(self, turn: Turn) -> None:
         """Calls that were running when the turn was stopped."""
         for use_id, call in list(turn.calls.items()):
             self.end_call(use_id, "cancelled", INTERRUPTED_RESULT, time.monotonic() - call.began)
@@ -385,127 +369,10 @@ class AgentRunner:
             log.warning("An event of session %s was not saved: %s", self._writer.session_id, error.line())
 
     def _emit(self, event: TurnEvent) -> None:
-        if self._turn is not None:
-            self._turn.emit(event)
+        if self.running is not None:
+            self.running.emit(event)
 
     def _unsaved_changed(self, reason: str) -> None:
         if reason:
             self._emit(Notice(notices.not_saved(reason), "error"))
         self._on_unsaved(reason)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A running tool call; `began` is the monotonic clock's time."""
-
-    name: str
-    arguments: dict[str, Any]
-    tier: int
-    began: float
-
-
-class _Turn:
-    """What is known of the running turn.
-
-    Attributes:
-        shown: Text of the reply that streams, until its message is recorded.
-        usage: Tokens of the turn's model calls so far.
-        cancelled: Whether the person stopped it.
-        closing: Text to append as the assistant's message without a model call, or empty.
-        calls: The tool calls that run, by id.
-        approved: The ids of calls that a person allowed.
-    """
-
-    def __init__(self, emit: Emit) -> None:
-        self.emit = emit
-        self.shown = ""
-        self.usage = Usage()
-        self.cancelled = False
-        self.closing = ""
-        self.calls: dict[str, _Call] = {}
-        self.approved: set[str] = set()
-
-    def take(self, event: dict[str, Any]) -> str:
-        """Turn one event of the SDK's stream into tau's. Returns the text that it added to the reply."""
-        if isinstance(event.get("data"), str):
-            text = clean_text(event["data"])
-            if not self.cancelled:
-                self.shown += text
-                if text:
-                    self.emit(TextDelta(text))
-                return text
-        elif isinstance(event.get("reasoningText"), str):
-            if not self.cancelled:
-                self.emit(ReasoningDelta(clean_text(event["reasoningText"])))
-        elif event.get("type") == "tool_stream":
-            stream = event["tool_stream_event"]
-            if isinstance(stream["data"], str):
-                self.emit(ToolOutputDelta(stream["tool_use"]["toolUseId"], clean_text(stream["data"])))
-        elif "message" in event and event["message"]["role"] == "assistant":
-            self._message(event["message"])
-        return ""
-
-    def _message(self, message: dict[str, Any]) -> None:
-        self.shown = ""
-        self.emit(MessageEnd(text_of(message)))
-        counted = message.get("metadata", {}).get("usage")
-        if counted:
-            usage = Usage(
-                input_tokens=counted.get("inputTokens", 0),
-                output_tokens=counted.get("outputTokens", 0),
-                cached_tokens=counted.get("cacheReadInputTokens", 0) or 0,
-            )
-            self.usage = Usage(
-                self.usage.input_tokens + usage.input_tokens,
-                self.usage.output_tokens + usage.output_tokens,
-                self.usage.cached_tokens + usage.cached_tokens,
-            )
-            self.emit(UsageReported(usage))
-
-
-class _TurnHooks(HookProvider):
-    """Where the SDK's loop asks before it acts."""
-
-    def __init__(self, runner: AgentRunner) -> None:
-        self._runner = runner
-
-    def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
-        registry.add_callback(BeforeInvocationEvent, self._before_invocation)
-        registry.add_callback(AfterModelCallEvent, self._after_model_call)
-        registry.add_callback(BeforeToolCallEvent, self._before_tool)
-        registry.add_callback(AfterToolCallEvent, self._after_tool)
-
-    def _before_invocation(self, event: BeforeInvocationEvent) -> None:
-        turn = self._runner._turn
-        if turn is not None and turn.closing:
-            event.cancel = turn.closing
-
-    def _after_model_call(self, event: AfterModelCallEvent) -> None:
-        turn = self._runner._turn
-        response = event.stop_response
-        if turn is not None and response is not None and response.stop_reason == "cancelled":
-            # The SDK drops what was streamed; the person has read it, so the history keeps it.
-            response.message["content"] = [{"text": cut_off(turn.shown)}]
-
-    async def _before_tool(self, event: BeforeToolCallEvent) -> None:
-        tier = _tier(event.selected_tool)
-        use: dict[str, Any] = dict(event.tool_use)
-        refusal = await self._runner.refusal(use) if tier >= 2 else ""
-        self._runner.begin_call(use, tier)
-        if refusal:
-            event.cancel_tool = refusal
-
-    def _after_tool(self, event: AfterToolCallEvent) -> None:
-        use = event.tool_use
-        if self._runner._tool_context is not None:
-            event.result = spill_result(event.result, tool=use["name"], context=self._runner._tool_context)
-        result = "\n".join(
-            clean_text(item["text"]) for item in event.result.get("content", []) if "text" in item
-        )
-        status: ToolStatus = "success" if event.result.get("status") == "success" else "error"
-        self._runner.end_call(use["toolUseId"], status, result, event.duration or 0.0)
-
-
-def _tier(tool: Any) -> int:
-    """The tier a tool declares: without one it is held to change things; an unknown tool does not run."""
-    return 0 if tool is None else int(getattr(tool, "tier", 2))

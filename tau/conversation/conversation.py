@@ -176,7 +176,7 @@ class Conversation:
             await self._engine.call(self._answer(approval_id, decision, reason))
 
     async def _answer(self, approval_id: str, decision: Decision, reason: str) -> None:
-        self._core.answer(approval_id, decision, reason)
+        self._core.questions.answer(approval_id, decision, reason)
 
     # Commands and sessions ----------------------------------------------------------------------
 

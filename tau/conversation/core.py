@@ -10,21 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tau.agent import notices
 from tau.config.settings import Settings
 from tau.conversation import history
+from tau.conversation.damage import tell_damage
 from tau.conversation.opening import OpenSession, SessionOpener
+from tau.conversation.questions import Questions
 from tau.conversation.state import ConversationState, HistoryPage, Opening, OpenRequest
 from tau.conversation.totals import Totals
 from tau.errors import SessionHeld, StoreError, TauError, UsageError
 from tau.events import (
-    ApprovalAsked,
-    ApprovalClosed,
-    Decision,
     Notice,
     TurnEnd,
     TurnEvent,
@@ -34,7 +33,7 @@ from tau.events import (
 from tau.models.info import ModelInfo
 from tau.models.registry import PreparedModel, prepare
 from tau.sessions.catalog import Catalog
-from tau.sessions.records import Damage, ListQuery, SearchHit, SessionSummary
+from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 from tau.sessions.registry import open_store
 from tau.sessions.store import SessionReader, SessionStore, SessionWriter
 from tau.tools.context import Grants, ToolContext
@@ -83,8 +82,7 @@ class Core:
         self._followed = (0, 0)
         self._warming: asyncio.Task[None] | None = None
         self._turn_task: asyncio.Task[TurnEnd] | None = None
-        self._emit: Emit | None = None
-        self._questions: dict[str, asyncio.Future[tuple[Decision, str]]] = {}
+        self.questions = Questions()
 
     # Opening ------------------------------------------------------------------------------------
 
@@ -130,7 +128,7 @@ class Core:
             reader = opened.reader
             newest = history.page(reader, before=None, turns=LIVE_TURNS)
             events = [from_line(line) for line in reader.events(limit=REPLAYED_EVENTS)]
-            told = [*opened.notices, *_tell_damage(opened)]
+            told = [*opened.notices, *tell_damage(opened)]
             if opened.writer is not None:
                 opened.writer.flush()
         except BaseException:
@@ -256,7 +254,7 @@ class Core:
                 system_prompt=system_prompt(self.settings, bare=self.request.bare),
                 tool_context=context,
                 tools=build_tools(context, disabled=self.settings.plugins.disabled),
-                ask=self._ask if self.request.can_ask else None,
+                ask=self.questions.ask if self.request.can_ask else None,
                 on_unsaved=lambda reason: self._set(unsaved=reason),
             )
         except FileNotFoundError as error:  # the SDK looks at the process's directory
@@ -281,13 +279,13 @@ class Core:
             emit(TurnEnd("busy", notices.BUSY))
             return
         self._set(busy=True)
-        self._emit = emit
+        self.questions.emit = emit
         self._turn_task = asyncio.create_task(self._turn(text, emit))
         try:
             await asyncio.wait({self._turn_task})
             end = self._ending(self._turn_task)
         finally:
-            self._turn_task = self._emit = None
+            self._turn_task = None
             self._set(busy=False)
         emit(end)
         self._index()
@@ -341,34 +339,10 @@ class Core:
         if task is None:
             return
         if self._runner is not None and self._runner.is_running:
-            await self._runner.cancel(self._refuse_questions)
+            await self._runner.cancel(self.questions.refuse_all)
         else:
             task.cancel()
         await asyncio.wait({task})
-
-    def answer(self, approval_id: str, decision: Decision, reason: str) -> None:
-        """Answer a question; one that is closed already is left alone."""
-        question = self._questions.get(approval_id)
-        if question is not None and not question.done():
-            question.set_result((decision, reason))
-
-    async def _ask(self, asked: ApprovalAsked) -> tuple[Decision, str]:
-        assert self._emit is not None
-        question: asyncio.Future[tuple[Decision, str]] = asyncio.get_running_loop().create_future()
-        self._questions[asked.approval_id] = question
-        decision: Decision = "no"
-        emit = self._emit
-        emit(asked)
-        try:
-            decision, reason = await question
-            return decision, reason
-        finally:
-            del self._questions[asked.approval_id]
-            emit(ApprovalClosed(asked.approval_id, decision))
-
-    def _refuse_questions(self) -> None:
-        for approval_id in list(self._questions):
-            self.answer(approval_id, "no", "")
 
     def _index(self) -> None:
         """Bring the index up to date; the record is complete without it."""
@@ -539,29 +513,6 @@ class Core:
         if state != self.state:
             self.state = state
             self._publish(state)
-
-
-def _tell_damage(opened: OpenSession) -> Sequence[str]:
-    """One notice a damaged part, once in the life of the session; one that was mended may be told again."""
-    damage = opened.reader.damage()
-    parts = {item.part for item in damage}
-    before = [part for part in str(opened.reader.meta().get("damage_told") or "").split("|") if part]
-    still = [part for part in before if part in parts or "/messages/" in part]
-    new = [item for item in damage if item.part not in still]
-    told = "|".join([*still, *(item.part for item in new)])
-    if opened.writer is not None and told != "|".join(before):
-        opened.writer.patch_meta({"damage_told": told or None}, touch=False)
-    return [_damage_notice(opened.reader.session_id, item) for item in new]
-
-
-def _damage_notice(session_id: str, item: Damage) -> str:
-    if item.index is None:
-        kept = "it is made anew, and what was there is kept aside"
-    elif item.recovered:
-        kept = "it was left as it is, and its content is kept elsewhere"
-    else:
-        kept = "it was left as it is, and everything else is sound"
-    return f"{item.part} of session {session_id} is damaged ({item.reason}); {kept}."
 
 
 def _import_agent() -> None:
