@@ -65,6 +65,7 @@ def install(name: str | None, source: Path | None, yes: bool, if_needed: bool) -
         raise
     meter.end()
     click.echo(f"{weights.name} is installed at {path}.")
+    _read_prompts(weights)
 
 
 @model.command("list")
@@ -96,6 +97,34 @@ def remove(name: str, yes: bool) -> None:
     _ask(f"Remove {weights.name} from {known.folder(places)}?", yes)
     known.remove(weights, places)
     click.echo(f"{weights.name} was removed.")
+
+
+def _read_prompts(weights: Weights) -> None:
+    """Have the model read what every conversation begins with; it is kept on disk for all of them."""
+    import asyncio
+
+    from tau.agent.prompt import system_prompt
+    from tau.cli.options import load_settings
+    from tau.config.settings import ModelSettings
+    from tau.models import embedded
+    from tau.tools.context import ToolContext
+    from tau.tools.registry import build_tools
+
+    click.echo("It reads its instructions once, so that answers come soon…", err=True)
+    try:
+        settings = load_settings()
+        context = ToolContext(
+            directory=settings.directory, state_dir=settings.places.state, session_id="none"
+        )
+        specs = [tool.tool_spec for tool in build_tools(context, disabled=settings.plugins.disabled)]
+        taken = ModelSettings(provider="embedded", weights=weights.name)
+        built = embedded.build(taken, settings.places, os.environ)
+        try:
+            asyncio.run(built.prepare(specs, system_prompt(settings, bare=False)))
+        finally:
+            built.close()
+    except TauError as error:
+        click.echo(f"It could not be tried: {error.line()}", err=True)
 
 
 def _is_needed() -> bool:

@@ -119,6 +119,8 @@ def test_install_list_and_remove(tau_env: TauEnv) -> None:
     assert done.stdout.startswith(f"smollm2-135m is installed at {tau_env.state / 'models'}")
     assert "Downloading" in done.stderr
     assert "Verifying" in done.stderr
+    assert "It reads its instructions once" in done.stderr
+    assert len(list((tau_env.state / "models" / "prompts").glob("*.prompt"))) == 2
 
     again = tau_env.run("model", "install", "smollm2-135m")
     assert (again.stdout, again.stderr) == (done.stdout, "")
