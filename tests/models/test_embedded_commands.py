@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pexpect
 import pytest
@@ -97,7 +98,12 @@ def test_names_that_do_not_exist_are_refused(offline: TauEnv) -> None:
 def test_ctrl_c_keeps_what_was_downloaded(tau_env: TauEnv) -> None:
     """With the largest weights, so that the key comes before the end on any machine."""
     terminal = pexpect.spawn(
-        TAU, ["model", "install", "qwen2.5-coder-1.5b"], env=tau_env.environ, encoding="utf-8", timeout=60
+        TAU,
+        ["model", "install", "qwen2.5-coder-1.5b"],
+        env=tau_env.environ,
+        encoding="utf-8",
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whatever started the tests ignores
     )
     terminal.expect_exact("Install qwen2.5-coder-1.5b?")
     terminal.sendline("")
