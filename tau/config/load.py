@@ -13,8 +13,10 @@ from tau.config.places import resolve_places
 from tau.config.schema import dotted, known, nearest, problems
 from tau.config.settings import (
     AgentSettings,
+    ApprovalSettings,
     CompactionSettings,
     ContextSettings,
+    McpSettings,
     ModelSettings,
     Places,
     PluginsSettings,
@@ -24,7 +26,7 @@ from tau.config.settings import (
 )
 from tau.config.toml_file import Document, TomlFile, read_toml
 from tau.config.toml_lines import KeyPath
-from tau.config.trust import Trust, refused_keys, repository_root, trust_root, without
+from tau.config.trust import Trust, loosening_keys, refused_keys, repository_root, trust_root, without
 from tau.display import one_line
 from tau.errors import ConfigError
 
@@ -263,14 +265,19 @@ class _Reading:
         self.errors.extend(ConfigError(problem.message, problem.hint) for problem in errors)
         self.warnings.extend(problem.line() for problem in found if problem.level == "warning")
         document = {} if errors else known(file.document)
+        if candidate.kind == "project":
+            never = list(loosening_keys(document))
+            if never:
+                self.warnings.append(
+                    f"{one_line(str(file.path))} sets {_named(never)}; ignored, since a project's file can"
+                    " only tighten approvals: what you allow belongs in your own tau.toml (tau config path)"
+                )
+                document = without(document, never)
         if candidate.kind == "project" and not self.trusted:
             refused = list(refused_keys(document))
             if refused:
-                named = [dotted(path) for path in refused[:MOST_NAMED]]
-                if len(refused) > MOST_NAMED:
-                    named.append(f"{len(refused) - MOST_NAMED} more")
                 self.warnings.append(
-                    f"{one_line(str(file.path))} sets {', '.join(named)};"
+                    f"{one_line(str(file.path))} sets {_named(refused)};"
                     f" ignored until you trust this directory: {self._trust_command()}"
                 )
                 document = without(document, refused)
@@ -305,6 +312,10 @@ class _Reading:
             compaction=table("compaction", CompactionSettings),
             tui=table("tui", TuiSettings),
             plugins=table("plugins", PluginsSettings),
+            approvals=table("approvals", ApprovalSettings),
+            mcp={
+                name: msgspec.convert(server, McpSettings) for name, server in merged.get("mcp", {}).items()
+            },
             component=merged.get("component", {}),
             profile=profile,
             places=self.places,
@@ -315,13 +326,45 @@ class _Reading:
         return Loaded(settings, self.warnings, tuple(self.layers))
 
 
-def merge(under: Document, over: Mapping[str, Any]) -> Document:
-    """The document `over` laid over `under`: tables key by key, any other value as a whole."""
+def merge(under: Document, over: Document) -> Document:
+    """The document `over` laid over `under`: tables key by key, any other value as a whole.
+
+    The lists of ``[approvals]`` are joined, so that no file can take back what another one denies; a server
+    of ``[mcp]`` replaces one of the same name whole, so that a tier set for one never holds for the other.
+    """
+    merged = _overlay(under, over)
+    for table, join in (("approvals", _joined), ("mcp", _replaced), ("profiles", _merged_each)):
+        if table in under and table in over:
+            merged[table] = join(under[table], over[table])
+    return merged
+
+
+def _overlay(under: Document, over: Document) -> Document:
     merged = dict(under)
     for key, value in over.items():
         below = merged.get(key)
-        merged[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+        merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged
+
+
+def _joined(under: Document, over: Document) -> Document:
+    return {key: [*under.get(key, []), *over.get(key, [])] for key in {**under, **over}}
+
+
+def _replaced(under: Document, over: Document) -> Document:
+    return {**under, **over}
+
+
+def _merged_each(under: Document, over: Document) -> Document:
+    return {name: merge(under.get(name, {}), over.get(name, {})) for name in {**under, **over}}
+
+
+def _named(paths: list[KeyPath]) -> str:
+    """Keys as a warning names them, the rest counted."""
+    named = [dotted(path) for path in paths[:MOST_NAMED]]
+    if len(paths) > MOST_NAMED:
+        named.append(f"{len(paths) - MOST_NAMED} more")
+    return ", ".join(named)
 
 
 def _absolute(document: Document, folder: Path) -> Document:

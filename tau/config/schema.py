@@ -10,8 +10,10 @@ import msgspec
 
 from tau.config.settings import (
     AgentSettings,
+    ApprovalSettings,
     CompactionSettings,
     ContextSettings,
+    McpSettings,
     ModelSettings,
     PluginsSettings,
     SessionsSettings,
@@ -28,14 +30,16 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "compaction": CompactionSettings,
     "tui": TuiSettings,
     "plugins": PluginsSettings,
+    "approvals": ApprovalSettings,
 }
-NAMED_TABLES = ("models", "component", "profiles")
-"""Tables whose keys are names of the person's: roles, components, profiles."""
+NAMED_TABLES = ("models", "mcp", "component", "profiles")
+"""Tables whose keys are names of the person's: roles, servers, components, profiles."""
 
 GUARDS = ("approvals", "trust", "plugins")
 """Tables that guard something: what tau does not understand there is an error, never a warning."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_APPROVAL = re.compile(r"[A-Za-z0-9_-]{1,64}\Z|[A-Za-z0-9_-]{1,64}:\s*\S")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}|\A\$[A-Za-z_][A-Za-z0-9_]*\Z")
 _SECRET_KEY = re.compile(
@@ -85,7 +89,7 @@ def known(document: Document) -> Document:
                 role: {key: value for key, value in model.items() if key in _fields(ModelSettings)}
                 for role, model in table.items()
             }
-        elif name == "component":
+        elif name in ("component", "mcp"):
             kept[name] = dict(table)
         elif name == "profiles":
             kept[name] = {profile: known(overlay) for profile, overlay in table.items()}
@@ -121,13 +125,13 @@ class _Check:
                     yield self._wrong(path, f"must be a table: [{dotted(path)}]")
                 elif name in TABLES:
                     yield from self._struct(path, value, TABLES[name], guards=name in GUARDS)
-                elif name in GUARDS:
-                    for key in value:
-                        yield self._unknown_in_guard((*path, key), ())
                 elif name == "profiles" and at:
                     yield self._wrong(path, "a profile cannot hold profiles")
-                else:
+                elif name in NAMED_TABLES:
                     yield from self._named(path, name, value)
+                else:
+                    for key in value:
+                        yield self._unknown_in_guard((*path, key), ())
             else:
                 yield self._unknown_at_top(path, value)
 
@@ -140,6 +144,9 @@ class _Check:
                 yield self._wrong(inner, "must be a plain name", "letters, digits, '.', '_' and '-'")
             elif table == "models":
                 yield from self._struct(inner, value, ModelSettings)
+            elif table == "mcp":
+                yield from self._struct(inner, value, McpSettings, guards=True)
+                yield from self._server(inner, value)
             elif table == "component":
                 yield from self._texts(inner, value)
             else:
@@ -164,15 +171,41 @@ class _Check:
                 yield self._mistyped(inner, kind, str(error), value)
             else:
                 yield from self._texts(inner, value)
-        yield from self._variable_name(path, table)
+                if kind is ApprovalSettings:
+                    yield from self._approvals(inner, value)
+        yield from self._variable_names(path, table)
 
-    def _variable_name(self, path: KeyPath, table: Document) -> Iterator[Problem]:
-        variable = table.get("api_key_env")
-        if isinstance(variable, str) and _VARIABLE.match(variable) is None:
+    def _variable_names(self, path: KeyPath, table: Document) -> Iterator[Problem]:
+        given = [((*path, key), table[key]) for key in ("api_key_env", "token_env") if key in table]
+        if isinstance(table.get("env"), list):
+            given += [((*path, "env", place), name) for place, name in enumerate(table["env"])]
+        for at, variable in given:
+            if isinstance(variable, str) and _VARIABLE.match(variable) is None:
+                yield self._wrong(
+                    at,
+                    "must be the name of an environment variable, such as OPENAI_API_KEY",
+                    "the key itself belongs in the environment",
+                )
+
+    def _approvals(self, path: KeyPath, entries: list[str]) -> Iterator[Problem]:
+        for place, entry in enumerate(entries):
+            if _APPROVAL.match(entry) is None:
+                yield self._wrong(
+                    (*path, place),
+                    "must be a tool, or a tool and a pattern",
+                    'such as "shell: git status" or "edit_file: src/**"',
+                )
+
+    def _server(self, path: KeyPath, server: Document) -> Iterator[Problem]:
+        """What no field's type says: a server is started or reached, not both and not neither."""
+        if ("command" in server) == ("url" in server):
+            yield self._wrong(path, "must have either command or url")
+        if "url" in server and any(key in server for key in ("args", "env")):
+            yield self._wrong(path, "has args or env, which belong to a command, not to a url")
+        url = server.get("url")
+        if isinstance(url, str) and re.match(r"https?://[^\s/@]+(?:/|\Z)", url) is None:
             yield self._wrong(
-                (*path, "api_key_env"),
-                "must be the name of an environment variable, such as OPENAI_API_KEY",
-                "the key itself belongs in the environment",
+                (*path, "url"), "must begin with http:// or https://", "a token is named by token_env"
             )
 
     def _texts(self, path: KeyPath, value: Any) -> Iterator[Problem]:
@@ -268,12 +301,6 @@ class _Check:
 def _listed(fields: tuple[str, ...], table: str) -> str:
     return (
         f"[{table}] knows {', '.join(fields)}" if fields else f"this version of tau knows no key in [{table}]"
-    )
-
-
-def _looks_secret(text: str) -> bool:
-    return (
-        re.match(r"(?:sk-|AKIA|ASIA|ghp_|github_pat_|hf_|AIza|xox[a-z]-)[A-Za-z0-9_-]{12}", text) is not None
     )
 
 

@@ -81,6 +81,33 @@ class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
     disabled: list[str] = []
 
 
+class ApprovalSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[approvals]``: which calls run without a question, which ask, and which are refused.
+
+    Each entry is ``TOOL`` or ``TOOL: PATTERN``. `deny` goes before `ask`, and `ask` before `allow`.
+    """
+
+    allow: list[str] = []
+    ask: list[str] = []
+    deny: list[str] = []
+
+
+class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[mcp.NAME]``: a server of tools, started by `command` with `args`, or reached at `url`.
+
+    `env` and `token_env` name environment variables: those a command is given, and the one whose value is
+    sent as the bearer token. `timeout` is in seconds. `tiers` lowers tools by name.
+    """
+
+    command: str | None = None
+    args: list[str] = []
+    env: list[str] = []
+    url: str | None = None
+    token_env: str | None = None
+    timeout: Count = 30
+    tiers: dict[str, Literal[0, 1, 2]] = {}
+
+
 class Places(msgspec.Struct, frozen=True, kw_only=True):
     """Where tau keeps things; resolved from the environment and the platform, never created on import.
 
@@ -122,6 +149,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     compaction: CompactionSettings = CompactionSettings()
     tui: TuiSettings = TuiSettings()
     plugins: PluginsSettings = PluginsSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+    mcp: dict[str, McpSettings] = {}
     component: dict[str, dict[str, Any]] = {}
     profile: str = ""
     places: Places

@@ -26,6 +26,7 @@ FREE = {
     "context": ("spill_result_chars", "prune_result_chars"),
     "compaction": ("keep_turns", "anchors_tokens", "auto"),
     "tui": ("theme", "mouse"),
+    "approvals": ("ask", "deny"),
 }
 """What a project's file may set before its directory is trusted. Whatever is not named here is ignored: it
 decides where data goes, what runs, what is spent, or what a model is told."""
@@ -95,10 +96,25 @@ def refused_keys(document: Document, at: KeyPath = ()) -> Iterator[KeyPath]:
         elif table == "models":
             for role, model in entries.items():
                 yield from ((*at, table, role, key) for key in model if key not in FREE_IN_MODELS)
-        elif table == "component":
+        elif table in ("component", "mcp"):
             yield from ((*at, table, name) for name in entries)
         else:
             yield from ((*at, table, key) for key in entries if key not in FREE.get(table, ()))
+
+
+def loosening_keys(document: Document, at: KeyPath = ()) -> Iterator[KeyPath]:
+    """The keys of a checked project file that never count, trusted or not: what lets calls run unasked.
+
+    A repository is written by many; trusting it once must not let a later commit approve its own commands.
+    """
+    for table, entries in document.items():
+        if table == "profiles":
+            for profile, overlay in entries.items():
+                yield from loosening_keys(overlay, (*at, table, profile))
+        elif table == "approvals" and "allow" in entries:
+            yield (*at, table, "allow")
+        elif table == "mcp":
+            yield from ((*at, table, name, "tiers") for name, server in entries.items() if "tiers" in server)
 
 
 def without(document: Document, paths: list[KeyPath]) -> Document:

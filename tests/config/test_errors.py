@@ -112,7 +112,10 @@ def test_wrong_values_are_errors(desk: Desk, text: str, expected: str) -> None:
         ("[agent]\nmodel_id = 'x'\n", "2: unknown key agent.model_id (model_id belongs under [models.ROLE])"),
         ("[session]\nbackend = 'x'\n", "1: unknown table [session] (did you mean [sessions]?)"),
         ("[agent.tui]\nmouse = true\n", "1: unknown key agent.tui ([tui] is a table of its own)"),
-        ("[mcp.files]\ncommand = 'x'\n", "1: unknown table [mcp] (this version of tau does not know it)"),
+        (
+            "[mpc.files]\ncommand = 'x'\n",
+            "1: unknown table [mpc] (did you mean [mcp]?)",
+        ),
         ("[tui.keys]\nquit = 'x'\n", "1: unknown key tui.keys ([tui] knows theme, mouse)"),
         (
             "[profiles.p.agent]\nwindw_size = 3\n",
@@ -132,17 +135,43 @@ def test_unknown_and_misplaced_keys_are_warnings(desk: Desk, text: str, expected
     ("text", "expected"),
     [
         (
-            "[approvals]\nallow = ['*']\n",
-            "2: unknown key approvals.allow (this version of tau knows no key in [approvals])",
+            "[approvals]\nalow = ['shell']\n",
+            "2: unknown key approvals.alow (did you mean allow?)",
+        ),
+        (
+            "[approvals]\nallow = ['git status']\n",
+            (
+                "2: approvals.allow.0 must be a tool, or a tool and a pattern "
+                '(such as "shell: git status" or "edit_file: src/**")'
+            ),
+        ),
+        ("[approvals]\ndeny = 'shell'\n", "2: approvals.deny must be a list, not text in quotes"),
+        (
+            "[mcp.files]\ncomand = 'x'\nurl = 'http://x'\n",
+            "2: unknown key mcp.files.comand (did you mean command?)",
+        ),
+        ("[mcp.files]\ntimeout = 3\n", "1: mcp.files must have either command or url"),
+        ("[mcp.files]\ncommand = 'x'\nurl = 'http://x'\n", "1: mcp.files must have either command or url"),
+        (
+            "[mcp.files]\nurl = 'http://x'\nargs = ['a']\n",
+            "1: mcp.files has args or env, which belong to a command, not to a url",
+        ),
+        (
+            "[mcp.files]\nurl = 'ftp://x'\n",
+            "2: mcp.files.url must begin with http:// or https:// (a token is named by token_env)",
+        ),
+        (
+            "[mcp.files]\ncommand = 'x'\nenv = ['A B']\n",
+            (
+                "3: mcp.files.env.0 must be the name of an environment variable, such as OPENAI_API_KEY "
+                "(the key itself belongs in the environment)"
+            ),
         ),
         ("[trust]\nall = true\n", "2: unknown key trust.all (this version of tau knows no key in [trust])"),
         ("[plugins]\ndisable = ['x']\n", "2: unknown key plugins.disable (did you mean disabled?)"),
         (
             "[profiles.p.approvals]\nx = 1\n",
-            (
-                "2: unknown key profiles.p.approvals.x "
-                "(this version of tau knows no key in [profiles.p.approvals])"
-            ),
+            ("2: unknown key profiles.p.approvals.x ([profiles.p.approvals] knows allow, ask, deny)"),
         ),
         ("approvals = 'strict'\n", "1: approvals must be a table: [approvals]"),
     ],

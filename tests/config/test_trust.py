@@ -203,3 +203,55 @@ def test_the_search_for_a_repository_stops_at_home(tmp_path: Path, desk: Desk, a
     place = home / "notes"
     place.mkdir()
     assert trust_root(place) == (place if above else home)
+
+
+LOOSE = """
+[approvals]
+allow = ["shell: make test"]
+ask = ["read_file: *.key"]
+deny = ["shell: rm *"]
+[mcp.docs]
+command = "docs-server"
+tiers = { search = 0 }
+[profiles.quick.approvals]
+allow = ["shell"]
+"""
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_projects_file_can_only_tighten_approvals(desk: Desk, *, trusted: bool) -> None:
+    desk.user('[approvals]\nallow = ["shell: ls *"]\ndeny = ["shell: dd *"]\n')
+    project = desk.project(LOOSE)
+    if trusted:
+        Trust(desk.load().settings.places).add(desk.repository)
+    loaded = desk.load(profile="quick")
+    approvals = loaded.settings.approvals
+    assert approvals.allow == ["shell: ls *"]
+    assert approvals.ask == ["read_file: *.key"]
+    assert approvals.deny == ["shell: dd *", "shell: rm *"]
+    assert loaded.warnings[0] == (
+        f"{project} sets approvals.allow, mcp.docs.tiers, profiles.quick.approvals.allow; ignored, since a "
+        "project's file can only tighten approvals: what you allow belongs in your own tau.toml "
+        "(tau config path)"
+    )
+    if trusted:
+        assert loaded.settings.mcp["docs"].command == "docs-server"
+        assert loaded.settings.mcp["docs"].tiers == {}
+    else:
+        assert loaded.settings.mcp == {}
+        assert "sets mcp.docs; ignored until you trust this directory" in loaded.warnings[1]
+
+
+def test_no_file_takes_back_what_another_one_denies(desk: Desk) -> None:
+    desk.user('[approvals]\ndeny = ["shell: dd *"]\n[profiles.x.approvals]\ndeny = []\n')
+    desk.project("[approvals]\ndeny = []\n")
+    assert desk.load(profile="x").settings.approvals.deny == ["shell: dd *"]
+
+
+def test_a_tier_set_for_a_server_does_not_hold_for_another_of_its_name(desk: Desk) -> None:
+    desk.user('[mcp.docs]\ncommand = "mine"\ntiers = { search = 0 }\n')
+    desk.project('[mcp.docs]\ncommand = "theirs"\n')
+    assert desk.load().settings.mcp["docs"].tiers == {"search": 0}
+    Trust(desk.load().settings.places).add(desk.repository)
+    docs = desk.load().settings.mcp["docs"]
+    assert (docs.command, docs.tiers) == ("theirs", {})
