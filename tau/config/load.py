@@ -153,6 +153,46 @@ def check(
     return Findings([], reading.warnings, read, loaded)
 
 
+class ProjectKeys(msgspec.Struct, frozen=True):
+    """What the project's file of a directory asks for beyond what any file may set.
+
+    Attributes:
+        path: The file.
+        trusted: Keys that count once the directory is trusted, dotted.
+        never: Keys that never count, dotted.
+    """
+
+    path: Path
+    trusted: list[str]
+    never: list[str]
+
+
+def project_keys(directory: Path, environ: Mapping[str, str]) -> ProjectKeys | None:
+    """What the project's file of a directory asks for; None when there is no file that can be used.
+
+    Raises:
+        ConfigError: A place cannot be used.
+    """
+    found = candidates(
+        config=None,
+        directory=directory,
+        environ={key: value for key, value in environ.items() if key != "TAU_CONFIG"},
+        places=resolve_places(environ),
+    )
+    if found[0].kind != "project":
+        return None
+    try:
+        file = read_toml(found[0].path, follow_links=True)
+    except (FileNotFoundError, ConfigError):
+        return None  # the next start says what is wrong with it
+    if any(problem.level == "error" for problem in problems(file)):
+        return None
+    document = known(file.document)
+    never = list(loosening_keys(document))
+    trusted = [path for path in refused_keys(document) if path not in never]
+    return ProjectKeys(file.path, [dotted(path) for path in trusted], [dotted(path) for path in never])
+
+
 def candidates(
     *, config: Path | None, directory: Path, environ: Mapping[str, str], places: Places
 ) -> list[Candidate]:

@@ -173,8 +173,9 @@ def test_trust_is_given_listed_and_taken_back(tau_env: TauEnv, project: Path) ->
     )
     inner = root / "inner"
     inner.mkdir()
-    assert tau_env.run("trust", "inner").stdout == f"trusted: {root}\n"
-    assert tau_env.run("trust").stdout == f"already trusted: {root}\n"
+    also = f"its {project} now also sets sessions.backend\n"
+    assert tau_env.run("trust", "inner").stdout == f"trusted: {root}\n{also}"
+    assert tau_env.run("trust").stdout == f"already trusted: {root}\n{also}"
     assert tau_env.run("trust", "--list").stdout == f"{root}\n"
     assert "ignored" not in tau_env.run("sessions", "list").stderr
     assert 'backend = "memory"' in tau_env.run("config", "show", cwd=inner).stdout
@@ -183,6 +184,17 @@ def test_trust_is_given_listed_and_taken_back(tau_env: TauEnv, project: Path) ->
     assert tau_env.run("trust", "--list").stdout == ""
     assert tau_env.run("trust", "none").returncode == 2
     assert tau_env.run("trust", "--list", "--revoke").returncode == 2
+
+
+def test_trust_says_what_it_does_not_cover(tau_env: TauEnv, project: Path) -> None:
+    project.write_text(
+        '[approvals]\nallow = ["shell: make *"]\ndeny = ["shell: rm *"]\n[mcp.docs]\ncommand = "d"\n'
+    )
+    assert tau_env.run("trust").stdout == (
+        f"trusted: {project.parent}\n"
+        f"its {project} now also sets mcp.docs\n"
+        "never counted: approvals.allow; only your own tau.toml can allow (tau config path)\n"
+    )
 
 
 def test_trust_in_a_directory_that_is_gone_can_be_taken_back(tau_env: TauEnv) -> None:
