@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 WORDS = """
     the of and to in is for that with on as are this be by from it an at or was not which if return def class
     import error file path test value await session message tool result model agent write read line index
 """.split()  # noqa: SIM905 - a list of quoted words is no easier to read
+ACCENTED_WORDS = (
+    WORDS
+    + """
+    le la les de des du et est dans une pour que qui pas sur avec ce au par plus il ne se en un vous nous
+    der die und das den von zu mit sich auf ist im dem nicht ein eine als auch es an werden aus er hat dass
+    fonction erreur ligne valeur commande texte session projet changement Funktion Fehler Zeile Wert Befehl
+    été même après déjà modèle fichier créé répertoire où ça « » — … für können größe prüfen öffnen müssen
+    “so” don’t 設定 ファイル ✓ 🎉
+""".split()  # noqa: SIM905 - as above
+)
+"""French and German among the words of code, some typography, CJK and emoji: 1 letter in 20 is not ASCII."""
+
 TURN = 4
 """Messages a turn: the prompt, a tool call, its result, the reply."""
 
 
-def messages(count: int, seed: int = 0) -> list[dict[str, Any]]:
-    """`count` messages of 200 bytes to 8 KB; one tool result in five has 50 KB."""
+def messages(count: int, seed: int = 0, words: Sequence[str] = WORDS) -> list[dict[str, Any]]:
+    """`count` messages of 200 to 8,192 characters; one tool result in five has 50,000."""
     rng = random.Random(seed)
-    pool = " ".join(rng.choice(WORDS) + ("\n" if rng.random() < 0.08 else "") for _ in range(80_000))
+    pool = " ".join(rng.choice(words) + ("\n" if rng.random() < 0.08 else "") for _ in range(80_000))
 
     def text(size: int) -> str:
         begin = rng.randrange(len(pool) - size)

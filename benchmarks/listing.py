@@ -6,8 +6,9 @@ Listing is compared with the cheapest correct walk of the layout of strands' fil
 session, then the title and the number of messages of the ten newest. Search with the index is
 compared with reading every message file of that layout and looking for the word in its bytes; search without
 one, with a scan that answers the same question: every file read, decoded, its words looked through without
-regard to case. The corpora are the same; sessions of the listing beyond the newest 200 are written as plain
-files, which saves minutes and changes nothing measured.
+regard to case and accents, once in sessions that are all ASCII and once in others. The corpora are the same;
+sessions of the listing beyond the newest 200 are written as plain files, which saves minutes and changes
+nothing measured.
 Prints one table; the exit status is 1 when a ratio is above its bar.
 """
 
@@ -27,12 +28,13 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.corpus import messages
+from benchmarks.corpus import ACCENTED_WORDS, WORDS, messages
 from benchmarks.table import Row, report
 from tau.sessions.catalog import Catalog
 from tau.sessions.file import open_store
 from tau.sessions.reconcile import SETTLED_SECONDS
 from tau.sessions.records import ListQuery, message_text
+from tau.sessions.searching import fold
 from tau.sessions.store import SessionStore, StoreContext
 
 NEEDLE = "zqneedle"
@@ -50,7 +52,11 @@ def main() -> int:
     place = Path(tempfile.mkdtemp(prefix="tau-listing-", dir=options.dir))
     try:
         return report(
-            [*list_times(place / "list", options.sessions), *search_times(place / "search", options.searched)]
+            [
+                *list_times(place / "list", options.sessions),
+                *search_times(place / "search", options.searched),
+                *accented_times(place / "accented", options.searched),
+            ]
         )
     finally:
         shutil.rmtree(place)
@@ -94,38 +100,20 @@ def list_times(place: Path, count: int) -> list[Row]:
 
 
 def search_times(place: Path, count: int) -> list[Row]:
-    store = store_at(place)
-    expected = set()
-    for number in range(count):
-        corpus = messages(10, seed=number)
-        if number % 400 == 7:
-            corpus[3]["content"][0]["text"] += f" {NEEDLE}"
-            expected.add(name(number))
-        write_strands(place / "strands", number, corpus)
-        write_through(store, number, corpus)
-    (place / "none").mkdir()
-    (place / "none" / "index").write_text("a file where the folder of the index would be")
-    scanning = Catalog(store, state_dir=place / "none")
+    store, expected = searched_store(place, count, WORDS)
     catalog = Catalog(store, state_dir=place / "state")
     begin = time.perf_counter()
     catalog.search(NEEDLE, ListQuery())
     first = time.perf_counter() - begin
     hits = catalog.search(NEEDLE, ListQuery())
     assert {hit.session_id for hit in hits} == expected
-    assert {hit.session_id for hit in scanning.search(NEEDLE, ListQuery())} == expected
-    assert strands_search(place / "strands", NEEDLE.encode()) == expected
-    scan, decoded, without = medians(
-        lambda: strands_search(place / "strands", NEEDLE.encode()),
-        lambda: strands_search_decoded(place / "strands", NEEDLE),
-        lambda: scanning.search(NEEDLE, ListQuery()),
-    )
+    scan, decoded, without = scan_times(place, store, expected)
     ours = median(lambda: catalog.search(NEEDLE, ListQuery()))
     common = median(lambda: catalog.search("session error", ListQuery()))
     symbols = median(lambda: catalog.search("[/]", ListQuery()))
     size = sum(path.stat().st_size for path in (place / "state").rglob("*") if path.is_file())
     text = sum(path.stat().st_size for path in (place / "strands").rglob("message_*.json"))
     catalog.close()
-    scanning.close()
     store.close()
     print(
         f"search over {count} sessions: words taken in {first:.2f} s; index {size / 1e6:.0f} MB for "
@@ -136,6 +124,45 @@ def search_times(place: Path, count: int) -> list[Row]:
         (f"search over {count} sessions with the index, ms", ours, scan, 0.1),
         (f"search over {count} sessions without, ms", without, decoded, 1.5),
     ]
+
+
+def accented_times(place: Path, count: int) -> list[Row]:
+    store, expected = searched_store(place, count, ACCENTED_WORDS)
+    scan, decoded, without = scan_times(place, store, expected)
+    store.close()
+    print(f"with accents, without an index: {without / scan:.1f} times a scan of bytes\n")
+    return [(f"search over {count} sessions with accents, without, ms", without, decoded, 1.5)]
+
+
+def searched_store(place: Path, count: int, words: Sequence[str]) -> tuple[SessionStore, set[str]]:
+    """Sessions in both layouts, and the ids of those that hold the needle."""
+    store = store_at(place)
+    expected = set()
+    for number in range(count):
+        corpus = messages(10, seed=number, words=words)
+        if number % 400 == 7:
+            corpus[3]["content"][0]["text"] += f" {NEEDLE}"
+            expected.add(name(number))
+        write_strands(place / "strands", number, corpus)
+        write_through(store, number, corpus)
+    return store, expected
+
+
+def scan_times(place: Path, store: SessionStore, expected: set[str]) -> list[float]:
+    """The medians of a scan of bytes, of one that decodes and folds, and of our search without an index."""
+    (place / "none").mkdir()
+    (place / "none" / "index").write_text("a file where the folder of the index would be")
+    scanning = Catalog(store, state_dir=place / "none")
+    assert {hit.session_id for hit in scanning.search(NEEDLE, ListQuery())} == expected
+    assert strands_search(place / "strands", NEEDLE.encode()) == expected
+    assert strands_search_decoded(place / "strands", NEEDLE) == expected
+    costs = medians(
+        lambda: strands_search(place / "strands", NEEDLE.encode()),
+        lambda: strands_search_decoded(place / "strands", NEEDLE),
+        lambda: scanning.search(NEEDLE, ListQuery()),
+    )
+    scanning.close()
+    return costs
 
 
 def median(ask: Callable[[], object], *, times: int = TIMES) -> float:
@@ -237,7 +264,7 @@ def strands_search_decoded(root: Path, word: str) -> set[str]:
         for file in os.scandir(entry.path + "/agents/agent_tau/messages"):
             with open(file.path, "rb", 0) as opened:
                 message = msgspec.json.decode(opened.read())["message"]
-            if word in message_text(message).lower():
+            if word in fold(message_text(message)):
                 found.add(entry.name.removeprefix("session_"))
     return found
 

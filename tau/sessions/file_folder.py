@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 from tau.errors import SessionNotFound, SessionUnusable, StoreError, StoreWriteFailed
 from tau.sessions import file_system as fs
@@ -22,6 +23,8 @@ SCRATCH_PART = ".reply"
 AGENT_FOLDER = f"agents/{AGENT_ID}"
 AGENT_PART = f"{AGENT_FOLDER}/agent.json"
 MESSAGES_FOLDER = f"{AGENT_FOLDER}/messages"
+
+_ROOT_FILES = (SESSION_PART, META_PART, EVENTS_PART, SCRATCH_PART, JOURNAL_NAME, LOCK_NAME)
 
 
 def message_name(index: int) -> str:
@@ -58,7 +61,7 @@ class Folder:
 
     def __init__(self, session_id: str, place: Path, sessions: int) -> None:
         self.session_id = session_id
-        self._place = place / session_id
+        self._place = place
         self._agent = self._messages = -1
         try:
             with self.reading(""):
@@ -68,12 +71,16 @@ class Folder:
                 raise not_found(session_id) from None
             raise
         try:
-            for name in (SESSION_PART, META_PART, EVENTS_PART, SCRATCH_PART, JOURNAL_NAME, LOCK_NAME):
-                with self.reading(name):
-                    fs.stamp_of(name, self.root)
-            if self.agent is not None:
-                with self.reading(AGENT_PART):
+            part = SESSION_PART
+            try:
+                for part in _ROOT_FILES:
+                    fs.stamp_of(part, self.root)
+                if self.agent is not None:
+                    part = AGENT_PART
                     fs.stamp_of("agent.json", self.agent)
+            except OSError:
+                with self.reading(part):
+                    raise
             _ = self.messages
         except BaseException:
             self.close()
@@ -127,21 +134,11 @@ class Folder:
 
     def path(self, part: str) -> str:
         """A part's whole path, for messages to people."""
-        return str(self._place / part) if part else str(self._place)
+        return str(self._place / self.session_id / part)
 
-    @contextmanager
-    def reading(self, part: str) -> Iterator[None]:
+    def reading(self, part: str) -> _Reading:
         """Turn an `OSError` into `SessionUnusable`, naming the part."""
-        try:
-            yield
-        except OSError as error:
-            raise SessionUnusable(
-                self.session_id,
-                f"Session {self.session_id} cannot be opened: {self.path(part)} is {_reason(error)}"
-                if isinstance(error, fs.NotRegular)
-                else f"Session {self.session_id} cannot be read: {self.path(part)}: {_reason(error)}",
-                "move it away, then open the session again" if isinstance(error, fs.NotRegular) else "",
-            ) from error
+        return _Reading(self, part)
 
     @contextmanager
     def writing(self, part: str) -> Iterator[None]:
@@ -155,6 +152,33 @@ class Folder:
             if descriptor >= 0:
                 os.close(descriptor)
         self.root = self._agent = self._messages = -1
+
+
+class _Reading:
+    """What `Folder.reading` returns: a class, since a generator costs a listing of many sessions more."""
+
+    __slots__ = ("_folder", "_part")
+
+    def __init__(self, folder: Folder, part: str) -> None:
+        self._folder = folder
+        self._part = part
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError):
+            session_id, path = self._folder.session_id, self._folder.path(self._part)
+            irregular = isinstance(error, fs.NotRegular)
+            raise SessionUnusable(
+                session_id,
+                f"Session {session_id} cannot be opened: {path} is {_reason(error)}"
+                if irregular
+                else f"Session {session_id} cannot be read: {path}: {_reason(error)}",
+                "move it away, then open the session again" if irregular else "",
+            ) from error
 
 
 def make_folders(root: int) -> None:

@@ -57,31 +57,24 @@ class Journal:
         self.seed = crc32(session_id.encode())
         self._directory = directory
         self._descriptors: list[int] = []
-        self._seen: tuple[int, int, int] | None = None
-        self._last: Record | None = None
+        self._looked_at = -1
+        self._tails: dict[int, tuple[int, int, Record | None]] = {}
 
     def last(self) -> Record | None:
         """The last sound record; None when there is none."""
         self._look_for_files()
-        if not self._descriptors:
-            return None
-        status = os.fstat(self._descriptors[-1])
-        seen = (len(self._descriptors), status.st_size, status.st_mtime_ns)
-        if self._seen != seen:
-            self._last = None
-            for descriptor in reversed(self._descriptors):
-                self._last = self._last_of(descriptor, os.fstat(descriptor).st_size)
-                if self._last is not None:
-                    break
-            self._seen = seen
-        return self._last
+        for descriptor in reversed(self._descriptors):
+            last = self._last_of(descriptor, os.fstat(descriptor))
+            if last is not None:
+                return last
+        return None
 
     def latest(self, kind: str) -> Record | None:
         """The latest sound record of a kind other than `MESSAGE`, whole; None when there is none."""
         self._look_for_files()
         place = LINKED.index(kind)
         for descriptor in reversed(self._descriptors):
-            last = self._last_of(descriptor, os.fstat(descriptor).st_size)
+            last = self._last_of(descriptor, os.fstat(descriptor))
             if last is None:
                 continue
             if last.header.kind == kind:
@@ -110,7 +103,9 @@ class Journal:
         """
         self._look_for_files()
         for descriptor in self._descriptors:
-            yield from scan_lines(descriptor, self.seed, trusted=self._is_sealed(descriptor))
+            status = os.fstat(descriptor)
+            trusted = _is_sealed(self._last_of(descriptor, status), status)
+            yield from scan_lines(descriptor, self.seed, trusted=trusted, size=status.st_size)
 
     def body_at(self, place: Place) -> bytes:
         """The body that `scan` found at a place."""
@@ -121,16 +116,34 @@ class Journal:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()
+        self._tails.clear()
+        self._looked_at = -1
 
     def _look_for_files(self) -> None:
+        """Open the files of the log that came into the folder since the last time."""
+        changed = os.fstat(self._directory).st_mtime_ns
+        if changed == self._looked_at:
+            return
         while True:
             try:
                 descriptor = fs.open_file(file_name(len(self._descriptors)), self._directory)
             except FileNotFoundError:
-                return
+                break
             self._descriptors.append(descriptor)
+        if fs.tells_changes(changed):
+            self._looked_at = changed
 
-    def _last_of(self, descriptor: int, size: int) -> Record | None:
+    def _last_of(self, descriptor: int, status: os.stat_result) -> Record | None:
+        """The last sound record of a file; not looked for again while the file is as it was."""
+        size, mtime_ns, last = self._tails.get(descriptor, (-1, 0, None))
+        if (size, mtime_ns) == (status.st_size, status.st_mtime_ns):
+            return last
+        last = self._find_last(descriptor, status.st_size)
+        if fs.tells_changes(status.st_mtime_ns):
+            self._tails[descriptor] = status.st_size, status.st_mtime_ns, last
+        return last
+
+    def _find_last(self, descriptor: int, size: int) -> Record | None:
         window = _FIRST_WINDOW
         while True:
             start = max(0, size - window)
@@ -147,11 +160,6 @@ class Journal:
             if start == 0:
                 return None
             window *= 16
-
-    def _is_sealed(self, descriptor: int) -> bool:
-        status = os.fstat(descriptor)
-        last = self._last_of(descriptor, status.st_size)
-        return last is not None and status.st_mtime_ns == seal_of(last.header)
 
     def _record_at(self, descriptor: int, begin: int) -> Record | None:
         window = _FIRST_WINDOW
@@ -185,10 +193,12 @@ class JournalWriter(Journal):
         self._made = not self._descriptors
         self._number = max(len(self._descriptors) - 1, 0)
         self._out = fs.open_for_append(file_name(self._number), directory)
-        self._size = os.fstat(self._out).st_size
+        status = os.fstat(self._out)
+        self._size = status.st_size
         self._ends_whole = self._size == 0 or fs.read_at(self._out, self._size - 1, 1) == b"\n"
-        self._is_trusted = self._size == 0 or self._is_sealed(self._out)
-        self._links = self._links_now()
+        last = self._find_last(self._out, self._size)
+        self._is_trusted = self._size == 0 or _is_sealed(last, status)
+        self._links = _links_after(last)
         self._pending: list[Entry] = []
         self._pending_bytes = 0
         self._before: tuple[int, list[int], int] | None = None
@@ -255,7 +265,7 @@ class JournalWriter(Journal):
         """Let go of the files, unflushed; the last one is sealed if all was flushed. May be called twice."""
         if self._out >= 0:
             with contextlib.suppress(OSError):  # without a seal, readers look at checksums
-                last = self._last_of(self._out, self._size)
+                last = self._find_last(self._out, self._size)
                 if last is not None and not self._pending and self._is_all_sound():
                     os.utime(self._out, ns=(seal_of(last.header),) * 2)
             os.close(self._out)
@@ -264,15 +274,6 @@ class JournalWriter(Journal):
 
     def _is_all_sound(self) -> bool:
         return self._is_trusted or is_sound(self._out, self.seed)
-
-    def _links_now(self) -> list[int]:
-        last = self._last_of(self._out, self._size)
-        if last is None:
-            return [-1] * len(LINKED)
-        links = last.header.links()
-        if last.header.kind in LINKED:
-            links[LINKED.index(last.header.kind)] = last.begin
-        return links
 
     def _cut(self, size: int) -> None:
         try:
@@ -308,6 +309,21 @@ class JournalWriter(Journal):
         os.close(self._out)
         self._out, self._number, self._size, self._links = descriptor, number, size, links
         self._ends_whole, self._suspect, self._is_trusted = True, False, True
+
+
+def _is_sealed(last: Record | None, status: os.stat_result) -> bool:
+    """Whether a file of the log that ends with this record bears its writer's seal."""
+    return last is not None and status.st_mtime_ns == seal_of(last.header)
+
+
+def _links_after(last: Record | None) -> list[int]:
+    """Where the latest record of each kind begins in a file of the log that ends with this record."""
+    if last is None:
+        return [-1] * len(LINKED)
+    links = last.header.links()
+    if last.header.kind in LINKED:
+        links[LINKED.index(last.header.kind)] = last.begin
+    return links
 
 
 def file_name(number: int) -> str:

@@ -118,7 +118,7 @@ def is_sound(descriptor: int, seed: int) -> bool:
 
 
 def scan_lines(
-    descriptor: int, seed: int, *, trusted: bool = False
+    descriptor: int, seed: int, *, trusted: bool = False, size: int = _CHUNK
 ) -> Iterator[tuple[Header, int, memoryview]]:
     """The sound lines of one file of the log; a piece of it is in memory at a time.
 
@@ -126,11 +126,12 @@ def scan_lines(
         descriptor: The open file.
         seed: The seed of the checksums.
         trusted: Whether to go without looking at them.
+        size: How long the file is, where that is known: less memory is taken for a short one.
 
     Yields:
         Header, begin of the body in the file, and the body, valid until the next one.
     """
-    buffer = bytearray(_CHUNK)
+    buffer = bytearray(min(size + 1, _CHUNK))
     view = memoryview(buffer)
     filled = offset = 0
     decode = _HEADERS.decode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import stat
@@ -28,6 +29,7 @@ from tau.sessions.file_folder import (
 from tau.sessions.file_journal import Journal, Place
 from tau.sessions.file_journal_lines import EVENT, MESSAGE, Record
 from tau.sessions.file_records import KIND_OF_PART, is_object, state_content, stored_message
+from tau.sessions.file_words import WordsSought
 from tau.sessions.plain_json import (
     NotJson,
     decode_object,
@@ -54,6 +56,15 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
+class _KnownState:
+    """A state file as it was read: valid while its stamp and its latest copy in the log are these."""
+
+    state: State
+    stamp: fs.Stamp
+    logged: Record | None
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedMessage:
     """A message in the log: the stamp of the file it was written to, and where its content is."""
 
@@ -71,6 +82,7 @@ class FileReader(SessionReader):
         self._damage: dict[str, Damage] = {}
         self._logged: dict[int, LoggedMessage] = {}
         self._logged_at: Record | None = None
+        self._session: _KnownState | None = None
         try:
             self._refuse_newer_format()
         except BaseException:
@@ -131,34 +143,35 @@ class FileReader(SessionReader):
         return [message for message in found if message is not None]
 
     def may_hold(self, words: Sequence[str]) -> bool:
-        """By looking for the longest word in the JSON as it stands: in the log, and in files beside it."""
-        longest = max(words, key=len).encode()
-        # Accents and escapes may hide a word from a look at the bytes.
-        return any(longest in data.lower() or not data.isascii() or b"\\u" in data for data in self._texts())
-
-    def _texts(self) -> Iterator[bytes]:
-        """The JSON of everything that can be searched; of a message that changed, all there ever was."""
+        """By looking at the log, and at the files that are not as it has them."""
+        sought = WordsSought(words)
         files = self.message_files()
+        with self._folder.reading(META_PART):
+            files[META_PART] = fs.stamp_of(META_PART, self._folder.root) or (0, 0)
         with self._folder.reading(".journal"):
-            for header, _begin, body in self._journal.scan_bodies():
-                if header.kind == MESSAGE:
-                    name = message_name(header.key)
-                    if files.get(name) == (header.size, header.mtime_ns):
-                        del files[name]
-                yield bytes(body)
-        directory = self._folder.messages
-        parts = [(META_PART, self._folder.root)]
-        if directory is not None:
-            parts += [(name, directory) for name in files]
-        for name, place in parts:
-            try:
-                data, _stamp = fs.read_file(name, place)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                self._note(name, error.strerror or "unreadable")
-                continue
-            yield data
+            sought.look_at_log(self._journal.scan_bodies(), files)
+        for name in files:
+            if not sought.lacking:
+                break
+            self._look_at_file(name, sought)
+        return not sought.lacking
+
+    def _look_at_file(self, name: str, sought: WordsSought) -> None:
+        is_meta, index = name == META_PART, message_index(name)
+        if index is None and not is_meta:
+            return
+        directory = self._folder.root if is_meta else self._folder.messages
+        part = name if is_meta else f"{MESSAGES_FOLDER}/{name}"
+        try:
+            if directory is not None:
+                data, _stamp = fs.read_file(name, directory)
+                sought.look_at(data, is_meta=is_meta)
+        except FileNotFoundError:
+            pass
+        except NotJson as error:
+            self._note(part, str(error), index=index)
+        except OSError as error:
+            self._note(part, error.strerror or "unreadable", index=index)
 
     def scratch(self) -> str:
         """The content of ``.reply``; a character cut in two by a kill becomes U+FFFD."""
@@ -244,6 +257,11 @@ class FileReader(SessionReader):
         directory, name = self._folder.directory_of(part)
         with self._folder.reading(".journal"):
             record = self._journal.latest(KIND_OF_PART[part])
+        known = self._session if part == SESSION_PART else None
+        if known is not None and known.logged == record:
+            with contextlib.suppress(OSError):  # what is wrong comes out below
+                if fs.stamp_of(name, self._folder.root) == known.stamp:
+                    return known.state
         content, stamp, reason = None, None, ""
         try:
             if directory is not None:
@@ -270,7 +288,10 @@ class FileReader(SessionReader):
                 return State(state_content(part, record.body), record, damaged=bool(reason))
             except NotJson:
                 pass
-        return State(content, damaged=bool(reason))
+        state = State(content, damaged=bool(reason))
+        if part == SESSION_PART and stamp is not None and not reason and fs.tells_changes(stamp.mtime_ns):
+            self._session = _KnownState(state, stamp, record)
+        return state
 
     def _message_from_file(self, index: int) -> StoredMessage | None:
         directory = self._folder.messages
@@ -305,7 +326,7 @@ class FileReader(SessionReader):
     def logged_messages(self) -> dict[int, LoggedMessage]:
         """The messages that the log has, by index; kept while the log does not grow."""
         last = self._last()
-        if last is not self._logged_at:
+        if last != self._logged_at:
             self._logged = {}
             with self._folder.reading(".journal"):
                 for header, place, _body in self._journal.scan():

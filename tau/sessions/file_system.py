@@ -12,6 +12,7 @@ import fcntl
 import os
 import stat
 import sys
+import time
 from typing import NamedTuple
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -22,6 +23,10 @@ _CHUNK = 1 << 20
 
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES})
 """What `os.link` reports where a file system has no hard links, or a policy forbids them."""
+
+
+_TICK_NS = 50_000_000
+"""Longer than any tick of the clock that file times are taken from, in nanoseconds."""
 
 
 class NotRegular(OSError):
@@ -86,16 +91,21 @@ def open_file(name: str, directory: int) -> int:
         NotRegular: It is a symbolic link or no regular file.
         OSError: It is not there, or may not be read.
     """
+    return _open_regular(name, directory)[0]
+
+
+def _open_regular(name: str, directory: int) -> tuple[int, os.stat_result]:
     try:
         descriptor = os.open(name, _READ, dir_fd=directory)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise _not_regular(name, directory, "not a regular file") from None
         raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise NotRegular(errno.EINVAL, "not a regular file", name)
-    return descriptor
+    return descriptor, status
 
 
 def open_for_append(name: str, directory: int) -> int:
@@ -152,9 +162,8 @@ def read_file(name: str, directory: int) -> tuple[bytes, Stamp]:
         NotRegular: It is a symbolic link or no regular file.
         OSError: It is not there, or may not be read.
     """
-    descriptor = open_file(name, directory)
+    descriptor, status = _open_regular(name, directory)
     try:
-        status = os.fstat(descriptor)
         return read_at(descriptor, 0, status.st_size), Stamp(status.st_size, status.st_mtime_ns)
     finally:
         os.close(descriptor)
@@ -174,6 +183,14 @@ def stamp_of(name: str, directory: int) -> Stamp | None:
     if not stat.S_ISREG(status.st_mode):
         raise _not_regular(name, directory, "not a regular file")
     return Stamp(status.st_size, status.st_mtime_ns)
+
+
+def tells_changes(mtime_ns: int) -> bool:
+    """Whether a file that has this time of modification now gets another one with its next change.
+
+    It may not within one tick of the clock, so what is read from it must not be kept.
+    """
+    return abs(time.time_ns() - mtime_ns) > _TICK_NS
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -10,12 +10,15 @@ any part of a sentence is found.
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_ACCENTS = re.compile("(?<=\\w)[\u0300-\u036f]+")
+_MARKS = re.compile("[\u0300-\u036f]+")
+_ACCENTS = re.compile(r"(?<=\w)" + _MARKS.pattern)
+_BEYOND_ASCII = re.compile(rb"([\x80-\xff]+)")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _TOKEN = re.compile("[a-z0-9\u0080-\U0010ffff]+")
 _NOT_WORD = re.compile(r"[^\w\x00-\x7f]")
@@ -31,6 +34,9 @@ _UNSPACED = re.compile(
     "\uac00-\ud7a3"  # Hangul syllables
     "])"
 )
+
+_PIECE_KEPT = 8
+"""Bytes beyond ASCII in a row whose folded form is kept: the one or two letters that an accented word has."""
 
 SNIPPET_BEFORE = 40
 """Characters a snippet shows before the hit."""
@@ -48,8 +54,41 @@ def fold(text: str) -> str:
     """The text without differences of case, accent and compatibility form."""
     if text.isascii():
         return text.lower()
-    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", clean(text)).casefold())
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", folded))
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = clean(text).encode()
+    if b"\xcc" in data or b"\xcd" in data:  # an accent of its own, which may belong to a letter before it
+        return _fold_slowly(data.decode())
+    parts = _BEYOND_ASCII.split(data.lower())
+    parts[1::2] = map(_fold_piece, parts[1::2])
+    return b"".join(parts).decode()
+
+
+def _fold_slowly(text: str) -> str:
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", _decomposed(text)))
+
+
+def _decomposed(text: str) -> str:
+    return unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+
+
+@functools.lru_cache(maxsize=4096)
+def unaccented(char: str) -> str:
+    """What one character adds to a folded text; nothing when it is an accent of its own.
+
+    It is what `fold` makes of it anywhere, but for accents that `fold` keeps where no letter is before them.
+    """
+    return _MARKS.sub("", _decomposed(char))
+
+
+def _fold_piece(piece: bytes) -> bytes:
+    return _fold_known(piece) if len(piece) <= _PIECE_KEPT else _fold_slowly(piece.decode()).encode()
+
+
+@functools.lru_cache(maxsize=4096)
+def _fold_known(piece: bytes) -> bytes:
+    return _fold_slowly(piece.decode()).encode()
 
 
 def _split(folded: str) -> str:
