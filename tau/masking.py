@@ -1,14 +1,15 @@
 """The one rule by which secrets are kept out of logs, messages and records.
 
 Masked are: values of environment variables whose names say key, token, secret, password or credentials;
-values that a provider or the configuration named as keys; the well-known shapes of keys; and what stands
-behind a label such as ``api_key=`` or ``Bearer``. Hashes, UUIDs and session ids stay as they are.
+values that a provider or the configuration named as keys; the well-known shapes of keys; and, in logs and
+notices, what stands behind a label such as ``api_key=``. Hashes, UUIDs and session ids stay as they are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 MASK = "***"
 
@@ -71,7 +72,26 @@ def remember_environment(environ: Mapping[str, str], names: Iterable[str] = ()) 
 
 
 def mask(text: str) -> str:
-    """The text with every secret replaced by `MASK`."""
+    """A line for a log or a notice with every secret replaced by `MASK`."""
+    return _LABELLED.sub(rf"\g<1>{MASK}", mask_content(text))
+
+
+def mask_content(text: str) -> str:
+    """Content, such as a tool's result, with the known values and the well-known shapes replaced by `MASK`.
+
+    What merely stands behind a label stays: in a program, ``token = next(tokens)`` is no secret.
+    """
     for value in sorted(_values, key=len, reverse=True):
         text = text.replace(value, MASK)
-    return _LABELLED.sub(rf"\g<1>{MASK}", _SHAPES.sub(MASK, text))
+    return _SHAPES.sub(MASK, text)
+
+
+def mask_all(value: Any) -> Any:
+    """A value of JSON with `mask_content` applied to every text in it, keys too."""
+    if isinstance(value, str):
+        return mask_content(value)
+    if isinstance(value, Mapping):
+        return {mask_content(str(key)): mask_all(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [mask_all(inner) for inner in value]
+    return value

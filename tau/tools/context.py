@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tau.config.settings import ContextSettings
 
+DIGEST = hashlib.sha256
+"""What the content of files is compared by."""
+
+MOST_CHANGED_BYTES = 10_000_000
+"""The largest file that tools change; what was read of a larger one is not remembered."""
+
 
 class Grants:
-    """Paths outside the working directory that may be read in this run. Never stored.
+    """Paths outside the working directory that are open in this run. Never stored.
 
     A granted directory opens everything below it. May be used from several threads.
     """
@@ -31,6 +39,27 @@ class Grants:
         return not self._paths.isdisjoint((real, *real.parents))
 
 
+class SeenFiles:
+    """What the model knows of files: the digest of each as it was last read or written.
+
+    Held in memory for one session. May be used from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._digests: dict[Path, str] = {}
+        self._lock = threading.Lock()
+
+    def note(self, real: Path, digest: str) -> None:
+        """Remember the content of a file, by its digest."""
+        with self._lock:
+            self._digests[real] = digest
+
+    def digest(self, real: Path) -> str:
+        """The digest remembered for a file, or the empty string."""
+        with self._lock:
+            return self._digests.get(real, "")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """What every tool of a run shares.
@@ -41,6 +70,10 @@ class ToolContext:
         session_id: The session they are kept for, a plain name.
         context: How long a result may be.
         grants: What may be read outside `directory`.
+        seen: What the model knows of files.
+        granted_hosts: Hosts that may be fetched from although their addresses are private, as ``HOST`` or
+            ``HOST:PORT`` in lower case.
+        own: Where tau keeps its record and its configuration, which tools do not change.
     """
 
     directory: Path
@@ -48,13 +81,33 @@ class ToolContext:
     session_id: str
     context: ContextSettings = field(default_factory=ContextSettings)
     grants: Grants = field(default_factory=Grants)
+    seen: SeenFiles = field(default_factory=SeenFiles)
+    granted_hosts: frozenset[str] = frozenset()
+    own: Sequence[Path] = ()
 
     @property
     def spill_dir(self) -> Path:
         """The folder of this session's spilled results."""
         return self.state_dir / "spill" / self.session_id
 
+    def own_places(self) -> list[Path]:
+        """Where tau keeps its own files, `state_dir` among them, as these places resolve now."""
+        return [Path(os.path.realpath(place)) for place in (self.state_dir, *self.own)]
+
+    def own_place(self, real: Path) -> Path | None:
+        """The place of tau's own files that a resolved path is, or lies in, by whatever name."""
+        above = (real, *real.parents)
+        return next((place for place in self.own_places() if any(_same(place, path) for path in above)), None)
+
     @property
     def room(self) -> int:
         """Characters a tool may fill with content; its notes still fit below the size that is spilled."""
         return min(30_000, self.context.spill_result_chars - 800)
+
+
+def _same(place: Path, path: Path) -> bool:
+    """Whether two paths are one file or directory, also where upper and lower case are one."""
+    try:
+        return place == path or place.samefile(path)
+    except OSError:  # one of them is not there
+        return False

@@ -17,6 +17,7 @@ from tau.tools.ignore_rules import rules_above
 from tau.tools.names import shown
 from tau.tools.refusals import Refused, Watch, os_reason
 from tau.tools.rows import Rows
+from tau.tools.subject import Subject
 from tau.tools.tool_kit import declare
 
 MOST_ENTRIES = 1_000
@@ -42,7 +43,16 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
     def list_files(tool_context: Call, path: str | None = None) -> str:
         return listing(context, path or ".", watch=Watch(tool_context.cancel_signal, SECONDS))
 
-    return [declare(list_files, name="list_files", tier=0, description=DESCRIPTION, arguments=ARGUMENTS)]
+    return [
+        declare(
+            list_files,
+            name="list_files",
+            tier=0,
+            description=DESCRIPTION,
+            arguments=ARGUMENTS,
+            subject=Subject("path", "path"),
+        )
+    ]
 
 
 def listing(context: ToolContext, path: str, *, watch: Watch) -> str:

@@ -1,4 +1,4 @@
-"""Which paths a tool may read, and opening them so that no link leads elsewhere in between."""
+"""Which paths a tool may read or write, and opening them so that no link leads elsewhere in between."""
 
 from __future__ import annotations
 
@@ -33,21 +33,66 @@ def readable(context: ToolContext, given: str) -> Path:
     Raises:
         Refused: It may not be read, or can be no path. Says nothing of what is outside.
     """
-    real = _judged(context, given, given)
+    real = resolved(context, given)
+    if not may_read(context, real):
+        raise Refused(
+            f"{brief(given)} is outside the working directory {shown(str(context.directory))}"
+            " and not granted; request_file_grant asks the person to open it"
+        )
+    return real
+
+
+def writable(context: ToolContext, given: str) -> Path:
+    """The real path that a model means, if a file may be put there. The one place where that is decided.
+
+    It must be readable, and may not be in a ``.git`` or among tau's own files. Neither it nor its directory
+    need exist.
+
+    Args:
+        context: The directory, the grants, and what tau keeps.
+        given: Absolute, relative to the directory, or beginning with ``~/``.
+
+    Raises:
+        Refused: It may not be written, or can be no file's path.
+    """
+    if given.endswith("/"):
+        raise Refused(f"{brief(given)} ends with /, so it names a directory; give the path of a file")
+    real = readable(context, given)
+    name = brief(display(context, real))
+    if any(part.casefold() == ".git" for part in real.parts):
+        raise Refused(
+            f"{name} is in a .git directory, where a wrong byte loses history and a hook runs commands;"
+            " use git itself through shell"
+        )
+    if own := context.own_place(real):
+        raise Refused(f"{name} is in {shown(str(own))}, where tau keeps its own files; they are not changed")
+    return real
+
+
+def resolved(context: ToolContext, given: str) -> Path:
+    """The real path that a model means, wherever it is: what tools act on and the gate judges.
+
+    Raises:
+        Refused: It can be no path.
+    """
+    real = _real(context, given)
     if "\\" in given and not os.path.lexists(real):
         try:
             plain = unescaped(given)
         except UnicodeEncodeError:
             return real
         if "\0" not in plain:
-            return _judged(context, plain, given)
+            escaped = _real(context, plain)
+            # What is outside counts whether it exists or not, so that no answer tells which.
+            if os.path.lexists(escaped) or not may_read(context, escaped):
+                return escaped
     return real
 
 
-def _judged(context: ToolContext, name: str, given: str) -> Path:
-    if not given.strip():
+def _real(context: ToolContext, name: str) -> Path:
+    if not name.strip():
         raise Refused("The path is empty; give one relative to the working directory, or . for the directory")
-    if "\0" in given:
+    if "\0" in name:
         raise Refused("The path has a NUL character, which no path can have")
     try:
         name = named(name)
@@ -57,13 +102,7 @@ def _judged(context: ToolContext, name: str, given: str) -> Path:
     if path.parts[:1] == ("~",):
         with contextlib.suppress(RuntimeError):  # nobody knows where the home is
             path = path.expanduser()
-    real = Path(os.path.realpath(context.directory / path))
-    if not may_read(context, real):
-        raise Refused(
-            f"{_brief(given)} is outside the working directory {shown(str(context.directory))}"
-            " and not granted; only paths in the directory can be read"
-        )
-    return real
+    return Path(os.path.realpath(context.directory / path))
 
 
 def may_read(context: ToolContext, real: Path) -> bool:
@@ -128,35 +167,58 @@ def is_directory(context: ToolContext, real: Path) -> bool:
         raise _cannot_open(context, real, error) from error
 
 
+def missing(context: ToolContext, real: Path) -> Refused:
+    """Says that there is nothing there; the nearest name is suggested."""
+    return _cannot_open(context, real, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
+
+
 def _open_real(real: Path) -> int:
     """Open step by step without following links: a resolved path has none, unless one was put there since."""
     *steps, leaf = real.parts[1:] or ["."]
-    directory = os.open(real.anchor, _STEP)
+    directory = open_step(real.anchor)
     try:
         for step in steps:
-            inner = os.open(step, _STEP, dir_fd=directory)
+            inner = open_step(step, directory)
             os.close(directory)
             directory = inner
-        return os.open(leaf, _LEAF, dir_fd=directory)
+        return open_leaf(leaf, directory)
     finally:
         os.close(directory)
+
+
+def open_step(name: str, directory: int | None = None) -> int:
+    """Open a directory to go on from, inside an open one or from the root.
+
+    Raises:
+        OSError: It is missing, a link, no directory, or may not be entered.
+    """
+    return os.open(name, _STEP, dir_fd=directory)
+
+
+def open_leaf(name: str, directory: int) -> int:
+    """Open anything but a link inside an open directory for reading; does not wait, whatever it is.
+
+    Raises:
+        OSError: It is missing, a link, or may not be read.
+    """
+    return os.open(name, _LEAF, dir_fd=directory)
 
 
 def _cannot_open(context: ToolContext, real: Path, error: OSError) -> Refused:
     name = display(context, real)
     if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-        return Refused(f"{_brief(name)} cannot be opened: {os_reason(error)}")
+        return Refused(f"{brief(name)} cannot be opened: {os_reason(error)}")
     parent = real.parent
     while not parent.is_dir() and parent != parent.parent:
         parent = parent.parent
     missing = real.parts[len(parent.parts)]
     if not may_read(context, parent):
-        return Refused(f"{_brief(name)} does not exist")
+        return Refused(f"{brief(name)} does not exist")
     near = _nearest(parent, missing)
     if near:
-        return Refused(f"{_brief(name)} does not exist; did you mean {display(context, parent / near)}?")
+        return Refused(f"{brief(name)} does not exist; did you mean {display(context, parent / near)}?")
     return Refused(
-        f"{_brief(name)} does not exist; find_files looks for a name in all directories,"
+        f"{brief(name)} does not exist; find_files looks for a name in all directories,"
         f" list_files shows what is in {display(context, parent)}"
     )
 
@@ -172,7 +234,7 @@ def _nearest(parent: Path, missing: str) -> str:
     return folded[near[0]] if near else ""
 
 
-def _brief(name: str) -> str:
+def brief(name: str) -> str:
     """A path as it was given, on one line, and not longer than a line."""
     text = shown(name) if name.isprintable() else repr(name)[1:-1]
     return text if len(text) <= 300 else text[:299] + "…"

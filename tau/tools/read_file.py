@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -12,10 +13,11 @@ from strands import ToolContext as Call
 from strands.types.tools import AgentTool
 
 from tau.tools import file_types, paths
-from tau.tools.context import ToolContext
+from tau.tools.context import DIGEST, MOST_CHANGED_BYTES, ToolContext
 from tau.tools.cutting import boundary, sendable
 from tau.tools.line_reader import LineReader
 from tau.tools.refusals import Refused, Watch
+from tau.tools.subject import Subject
 from tau.tools.tool_kit import declare
 
 MOST_LINES = 2_000
@@ -65,7 +67,16 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
         content = read(context, path, offset=offset, limit=limit, watch=watch)
         return {"status": "success", "content": content}
 
-    return [declare(read_file, name="read_file", tier=0, description=DESCRIPTION, arguments=ARGUMENTS)]
+    return [
+        declare(
+            read_file,
+            name="read_file",
+            tier=0,
+            description=DESCRIPTION,
+            arguments=ARGUMENTS,
+            subject=Subject("path", "path"),
+        )
+    ]
 
 
 def read(
@@ -102,13 +113,16 @@ def read(
                 f"{name} is {file_types.binary_type(head)} of {size:,} bytes, not text; it is not shown"
             )
         page = _Page(name, room=context.room)
+        digest = DIGEST() if size <= MOST_CHANGED_BYTES else None
         page.fill(
-            LineReader(_decoded(descriptor, codec, watch)),
+            LineReader(_decoded(descriptor, codec, watch, digest)),
             first=first,
             character=character,
             limit=min(limit or MOST_LINES, MOST_LINES),
             count=size <= _COUNTED_BYTES,
         )
+        if digest is not None:  # the lines are counted to the end, so every byte has passed
+            context.seen.note(real, digest.hexdigest())
     finally:
         os.close(descriptor)
     if codec in ("utf-16", "utf-32"):
@@ -141,12 +155,15 @@ def _image(descriptor: int, kind: str, name: str, size: int) -> list[dict[str, A
     ]
 
 
-def _decoded(descriptor: int, codec: str, watch: Watch) -> Iterator[str]:
+def _decoded(descriptor: int, codec: str, watch: Watch, digest: hashlib._Hash | None) -> Iterator[str]:
+    """The text in chunks; the digest, if there is one, takes in the bytes as they pass."""
     decoder = codecs.getincrementaldecoder(codec)("backslashreplace")
     while data := os.read(descriptor, _CHUNK):
         watch.check()
         if watch.over:
             raise Refused(f"Reading took longer than {watch.seconds:g} s and was given up")
+        if digest is not None:
+            digest.update(data)
         if text := decoder.decode(data):
             yield text
     if text := decoder.decode(b"", final=True):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,46 +56,121 @@ def spill(text: str, *, tool: str, context: ToolContext) -> str:
         tool: The tool's name, which becomes part of the file's.
         context: Where results are kept and from which size on; is granted the file.
     """
-    size = len(text.encode("utf-8", "surrogatepass"))
-    binary = f"[Binary output, {size:,} bytes; NUL is shown as \\x00.]\n" if "\0" in text else ""
+    size = len(_encoded(text))
+    binary = binary_line(size) if "\0" in text else ""
     sent = sendable(text)
     if len(binary) + len(sent) <= context.context.spill_result_chars:
         return binary + sent
     head, tail = boundary(sent, HEAD), boundary(sent, len(sent) - TAIL)
-    gone = f"{tail - head:,} of {len(sent):,} characters ({size:,} bytes) are left out here"
     try:
-        path = _keep(text, tool, context)
+        path, lost = _keep(text, tool, context), ""
     except OSError as error:
         _log.warning("A result of %s could not be kept: %s", tool, os_reason(error))
-        line = f"[… {gone} and lost, since they could not be kept: {os_reason(error)} …]"
-    else:
-        context.grants.add(path)
-        line = (
-            f"[… {gone}; the whole result is in {shown(str(path))}, which read_file shows from any offset …]"
-        )
+        path, lost = None, os_reason(error)
+    line = left_out(tail - head, len(sent), size, path=path, lost=lost)
     return f"{binary}{sent[:head]}\n{line}\n{sent[tail:]}"
 
 
+def binary_line(size: int) -> str:
+    """The line before a result that has U+0000 in it; `size` is in bytes."""
+    return f"[Binary output, {size:,} bytes; NUL is shown as \\x00.]\n"
+
+
+def left_out(gone: int, characters: int, size: int, *, path: Path | None, lost: str = "") -> str:
+    """The line between the two ends of a result that was cut.
+
+    Args:
+        gone: Characters that are not shown.
+        characters: Characters of the whole result.
+        size: Its size in bytes.
+        path: The file with all of it, or as much of it as could be written; None when there is no file.
+        lost: Why not all of it could be written, or empty.
+    """
+    said = f"{gone:,} of {characters:,} characters ({size:,} bytes) are left out here"
+    if path is None:
+        return f"[… {said} and lost, since they could not be kept: {lost} …]"
+    if lost:
+        return f"[… {said}; {shown(str(path))} has the beginning, the rest is lost: {lost} …]"
+    return f"[… {said}; the whole result is in {shown(str(path))}, which read_file shows from any offset …]"
+
+
+class SpillFile:
+    """A result that goes to its file as it comes. The run may read the file.
+
+    Args:
+        text: The beginning.
+        tool: The tool's name, which becomes part of the file's.
+        context: Where results are kept; is granted the file.
+
+    Attributes:
+        path: The file; its real path.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+
+    def __init__(self, text: str, *, tool: str, context: ToolContext) -> None:
+        with _folder(context) as folder:
+            name = _write_new(text, tool, folder)
+            self._descriptor = file_system.open_for_append(name, folder)
+        self.path = _place(context, name)
+        context.grants.add(self.path)
+
+    def write(self, text: str) -> None:
+        """Go on with the result.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        file_system.write_all(self._descriptor, _encoded(text))
+
+    def close(self) -> None:
+        """End the file."""
+        os.close(self._descriptor)
+
+
 def _keep(text: str, tool: str, context: ToolContext) -> Path:
-    """Write the text to a new file, 0600, in the session's folder, 0700; its real path."""
+    """Write the text to a new file, 0600, in the session's folder, 0700; its real path, which is granted."""
+    with _folder(context) as folder:
+        path = _place(context, _write_new(text, tool, folder))
+    context.grants.add(path)
+    return path
+
+
+@contextlib.contextmanager
+def _folder(context: ToolContext) -> Iterator[int]:
+    """The session's folder of spilled results, open, and made where it is not there."""
     context.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    data = text.encode("utf-8", "surrogatepass")
-    name = _NO_NAME.sub("-", tool)[:60] or "tool"
     opened = [os.open(context.state_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
     try:
-        for folder in ("spill", context.session_id):
-            opened.append(file_system.open_or_make_directory(folder, opened[-1])[0])
-        number = _next_number(file_system.names(opened[-1]))
-        while True:
-            file = f"{number:04}-{name}.txt"
-            try:
-                file_system.write_new(file, opened[-1], data)
-                return Path(os.path.realpath(context.spill_dir)) / file
-            except FileExistsError:
-                number += 1
+        for name in ("spill", context.session_id):
+            opened.append(file_system.open_or_make_directory(name, opened[-1])[0])
+        yield opened[-1]
     finally:
         for descriptor in opened:
             os.close(descriptor)
+
+
+def _write_new(text: str, tool: str, folder: int) -> str:
+    """Write the text to a new file and return its name."""
+    named = _NO_NAME.sub("-", tool)[:60] or "tool"
+    number = _next_number(file_system.names(folder))
+    while True:
+        name = f"{number:04}-{named}.txt"
+        try:
+            file_system.write_new(name, folder, _encoded(text))
+        except FileExistsError:
+            number += 1
+        else:
+            return name
+
+
+def _place(context: ToolContext, name: str) -> Path:
+    return Path(os.path.realpath(context.spill_dir)) / name
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _next_number(names: list[str]) -> int:

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from strands import tool
 from strands.tools.decorator import DecoratedFunctionTool
 
+from tau.tools.subject import Subject
+
+Preview = Callable[[Mapping[str, Any]], str]
+"""Makes the unified diff of what a call would change, or raises `Refused` when it cannot be carried out."""
+
 
 def declare(
-    function: Callable[..., Any], *, name: str, tier: int, description: str, arguments: dict[str, Any]
+    function: Callable[..., Any],
+    *,
+    name: str,
+    tier: int,
+    description: str,
+    arguments: dict[str, Any],
+    subject: Subject | None = None,
+    preview: Preview | None = None,
+    asks: bool = False,
 ) -> DecoratedFunctionTool[..., Any]:
     """A tool that calls a function, on a worker thread, with the arguments of a model.
+
+    An ``async`` generator function is run on the agent's loop instead: the texts it yields are shown as
+    output while it runs, and what it yields last is the result.
 
     Args:
         function: Takes the arguments, and the SDK's ``ToolContext`` as ``tool_context``. What it raises as
@@ -21,11 +37,18 @@ def declare(
         tier: 0 looks, 1 writes tau's own state, 2 changes the machine or leaves it.
         description: What it does and what to do next when its result is cut; models read it.
         arguments: The JSON schemas of the arguments; those without a ``default`` must be given.
+        subject: What a call acts on; None for a tool whose calls are judged by its name alone.
+        preview: Shows a person what a call would change before it is allowed.
+        asks: Whether a person answers every single call, whatever its tier and whatever is approved.
     """
     required = [argument for argument, schema in arguments.items() if "default" not in schema]
     schema = {"type": "object", "properties": arguments, "required": required}
     made: DecoratedFunctionTool[..., Any] = tool(
         name=name, description=description, inputSchema={"json": schema}, context=True
     )(function)
-    made.tier = tier  # type: ignore[attr-defined]  # what the runner and the gate read
+    # What the gate reads; a tool of another package may have the same attributes.
+    made.tier = tier  # type: ignore[attr-defined]  # the SDK's class does not know them
+    made.subject = subject  # type: ignore[attr-defined]  # as above
+    made.preview = preview  # type: ignore[attr-defined]  # as above
+    made.asks = asks  # type: ignore[attr-defined]  # as above
     return made

@@ -146,7 +146,8 @@ def test_init_writes_a_file_that_changes_nothing_and_touches_none(tau_env: TauEn
     enabled = re.sub(r"^# (\w+ = [^`\n]*|\[.*\])$", r"\1", user.read_text(), flags=re.MULTILINE)
     user.write_text(enabled.replace("NAME", "jot"))
     assert set(tomllib.loads(enabled)) == {
-        "agent", "sessions", "models", "context", "compaction", "tui", "plugins", "component", "profiles",
+        "agent", "sessions", "models", "context", "compaction", "tui", "plugins", "mcp", "component",
+        "profiles",
     }  # fmt: skip
     assert tau_env.run("config", "check").stdout.endswith("No problems.\n")
     user.write_text("# mine\n")
@@ -254,3 +255,21 @@ def test_check_names_providers_that_do_not_exist(tau_env: TauEnv) -> None:
     assert f"{tau_env.user_config}:2: models.default.provider names an unknown provider" in done.stdout
     assert "did you mean 'scripted'?" in done.stdout
     assert f"{tau_env.user_config}:4: profiles.away.models.fast.provider" in done.stdout
+
+
+def test_a_pattern_that_cannot_be_used_ends_every_command_in_one_line(tau_env: TauEnv, project: Path) -> None:
+    project.write_text('[approvals]\ndeny = ["shell: rm * now"]\n')
+    for command in (["config", "check"], ["sessions", "list"], ["chat"]):
+        done = tau_env.run(*command)
+        assert done.returncode == 2
+        said = done.stdout if command[0] == "config" else done.stderr
+        assert '[approvals] deny has "shell: rm * now", which cannot be used' in said
+        assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_servers_and_approvals_are_shown_with_their_origin(tau_env: TauEnv, project: Path) -> None:
+    project.write_text('[approvals]\ndeny = ["shell: rm *"]\n')
+    shown = tau_env.run("config", "show").stdout
+    assert "[approvals]" in shown
+    assert "shell: rm *" in shown
+    assert f"{project}:2" in shown

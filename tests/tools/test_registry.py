@@ -16,7 +16,18 @@ from tau.tools.context import ToolContext
 from tau.tools.registry import build_tools
 from tests.tools.conftest import called, text
 
-OWN = ["find_files", "list_files", "read_file", "search_files"]
+TIERS = {
+    "edit_file": 2,
+    "fetch_url": 2,
+    "find_files": 0,
+    "list_files": 0,
+    "read_file": 0,
+    "request_file_grant": 0,
+    "search_files": 0,
+    "shell": 2,
+    "write_file": 2,
+}
+OWN = list(TIERS)
 
 TOOL = """
 from strands import tool
@@ -60,27 +71,32 @@ def names(context: ToolContext, *disabled: str) -> list[str]:
     return [tool.tool_name for tool in built(context, *disabled)]
 
 
-def test_own_tools_only_look_and_have_a_stable_order(context: ToolContext) -> None:
+def test_own_tools_have_their_tiers_and_a_stable_order(context: ToolContext) -> None:
     tools = built(context)
     assert [tool.tool_name for tool in tools] == OWN
-    assert [getattr(tool, "tier", None) for tool in tools] == [0, 0, 0, 0]
+    assert {tool.tool_name: getattr(tool, "tier", None) for tool in tools} == TIERS
     assert names(context) == OWN
 
 
 def test_arguments_have_the_names_models_are_told(context: ToolContext) -> None:
     schemas = {tool.tool_name: tool.tool_spec["inputSchema"]["json"] for tool in built(context)}
     assert {name: list(schema["properties"]) for name, schema in schemas.items()} == {
+        "edit_file": ["path", "edits"],
+        "fetch_url": ["url"],
         "find_files": ["pattern", "path"],
         "list_files": ["path"],
         "read_file": ["path", "offset", "limit"],
+        "request_file_grant": ["path", "reason"],
         "search_files": ["pattern", "path", "glob"],
+        "shell": ["command", "timeout"],
+        "write_file": ["path", "content"],
     }
     assert all(part["description"] for schema in schemas.values() for part in schema["properties"].values())
 
 
 @pytest.mark.parametrize("disabled", ["search_files", "tau.tools:search_files"])
 def test_a_tool_can_be_disabled(context: ToolContext, disabled: str) -> None:
-    assert names(context, disabled) == OWN[:3]
+    assert names(context, disabled) == [name for name in OWN if name != "search_files"]
 
 
 def test_a_third_party_tool_registers_the_same_way(context: ToolContext, site: Path) -> None:
