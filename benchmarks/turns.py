@@ -22,7 +22,14 @@ from typing import Any
 
 from benchmarks.corpus import messages
 from benchmarks.table import Row, report
-from tau.config.settings import AgentSettings, ModelSettings, Places, SessionsSettings, Settings
+from tau.config.settings import (
+    AgentSettings,
+    ApprovalSettings,
+    ModelSettings,
+    Places,
+    SessionsSettings,
+    Settings,
+)
 from tau.conversation import Conversation
 from tau.conversation.state import OpenRequest
 from tau.sessions.file import open_store
@@ -117,6 +124,8 @@ async def measured(turn: Callable[[], Awaitable[object]]) -> float:
 def session(place: Path, count: int, window: int) -> tuple[SessionWriter, Callable[[], Awaitable[object]]]:
     """A recorded session of `count` messages and its next turn, flushed as a conversation does."""
     from tau.agent.runner import AgentRunner
+    from tau.gate.gate import Gate
+    from tau.tools.context import ToolContext
 
     store = open_store(StoreContext(data_dir=place / f"data-{count}-{window}", state_dir=place / "state"))
     writer = store.create("s", meta={"title": "a session"})
@@ -129,6 +138,7 @@ def session(place: Path, count: int, window: int) -> tuple[SessionWriter, Callab
         settings=AgentSettings(window_size=window),
         system_prompt="You are tau.",
         tools=[look()],
+        gate=Gate(ApprovalSettings(), ToolContext(directory=place, state_dir=place, session_id="s")),
     )
 
     async def turn() -> None:

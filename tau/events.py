@@ -7,7 +7,7 @@ Every turn yields exactly one `TurnEnd`, and it is the last event of the turn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
@@ -26,8 +26,12 @@ StopReason: TypeAlias = Literal[
 
 Level: TypeAlias = Literal["info", "warning", "error"]
 ToolStatus: TypeAlias = Literal["success", "error", "cancelled"]
-Decision: TypeAlias = Literal["yes", "no"]
-Approval: TypeAlias = Literal["", "not_needed", "approved", "denied"]
+Decision: TypeAlias = Literal["yes", "always", "no"]
+"""A person's answer: yes once, yes to every call of this session that the shown patterns cover, or no."""
+
+Approval: TypeAlias = Literal["", "not_needed", "allowed", "approved", "denied"]
+"""How a call came to run or not: ``allowed`` by a pattern approved before, ``approved`` or ``denied`` by a
+person (or for want of one)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +106,36 @@ class ToolUseEnded:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAsked:
-    """A tool call waits for a person; answered through `Conversation.answer`."""
+    """A tool call waits for a person; answered through `Conversation.answer`.
+
+    Attributes:
+        approval_id: What the answer names.
+        tool: The tool's name.
+        arguments: The whole call, as it would run.
+        offers: The patterns that ``always`` approves for the rest of the session; empty when the call can
+            only be answered by itself.
+        unclear: Why a person must look, a phrase each: what could not be judged, or what reaches further.
+        preview: What would change, as a unified diff; empty where nothing can be shown ahead.
+    """
 
     approval_id: str
     tool: str
     arguments: Mapping[str, Any]
+    offers: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+    preview: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalClosed:
-    """A question needs no answer any more: it got one, or its turn was cancelled, which means no."""
+    """A question needs no answer any more: it got one, or its turn was cancelled, which means no.
+
+    `reason` is what the person said with a no, or empty.
+    """
 
     approval_id: str
     decision: Decision
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +217,14 @@ class ToolCallRecord:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """A question about a tier-2 call and its decision."""
+    """A question about a call and its decision; `patterns` are those that ``always`` approved."""
 
     tool: str
     arguments: Mapping[str, Any]
     decision: Decision
     tool_use_id: str
     reason: str = ""
+    patterns: Sequence[str] = ()
     at: str = field(default_factory=utc_now)
     kind: Literal["approval"] = "approval"
 

@@ -12,6 +12,7 @@ INTERRUPTED_RESULT = "The call was interrupted; its outcome is unknown and it ma
 NO_OUTPUT = "(no output)"
 NO_REPLY = "(no reply)"
 UNFINISHED_NOTICE = "The previous turn did not finish."
+LOST_REQUEST = "(The message before this reply could not be saved.)"
 CUT_MARK = "[interrupted]"
 """Ends a reply that was cut off while the person could already read it."""
 
@@ -86,6 +87,12 @@ def tool_results(message: Message) -> dict[str, dict[str, Any]]:
 def text_of(message: Message) -> str:
     """The plain text of a message, its text blocks joined by blank lines."""
     return "\n\n".join(block["text"] for block in message["content"] if block.get("text"))
+
+
+def holds(message: Message, text: str) -> bool:
+    """Whether a message has this text in it, however its blocks divide it."""
+    whole = "".join(block["text"] for block in message["content"] if block.get("text"))
+    return "".join(text.split()) in "".join(whole.split())
 
 
 def begins_turn(message: Message) -> bool:

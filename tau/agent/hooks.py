@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from strands.hooks import (
     AfterModelCallEvent,
@@ -15,9 +15,12 @@ from strands.hooks import (
 
 from tau.agent.history import clean_text, cut_off
 from tau.events import ToolStatus
+from tau.masking import mask_all, mask_content
 from tau.tools.spill import spill_result
 
 if TYPE_CHECKING:
+    from strands.types.tools import ToolResult, ToolResultContent
+
     from tau.agent.runner import AgentRunner
 
 
@@ -49,20 +52,37 @@ class TurnHooks(HookProvider):
     async def _before_tool(self, event: BeforeToolCallEvent) -> None:
         tier = _tier(event.selected_tool)
         use: dict[str, Any] = dict(event.tool_use)
-        refusal = await self._runner.refusal(use) if tier >= 2 else ""
+        # A tool that does not exist does nothing; the SDK answers the call.
+        refusal = await self._runner.refusal(event.selected_tool, use) if event.selected_tool else ""
         self._runner.begin_call(use, tier)
         if refusal:
             event.cancel_tool = refusal
 
     def _after_tool(self, event: AfterToolCallEvent) -> None:
         use = event.tool_use
+        event.result = _masked(event.result)
         if self._runner.tool_context is not None:
             event.result = spill_result(event.result, tool=use["name"], context=self._runner.tool_context)
         result = "\n".join(
             clean_text(item["text"]) for item in event.result.get("content", []) if "text" in item
         )
         status: ToolStatus = "success" if event.result.get("status") == "success" else "error"
+        if status == "error" and self._runner.running is not None and self._runner.running.cancelled:
+            status = "cancelled"
         self._runner.end_call(use["toolUseId"], status, result, event.duration or 0.0)
+
+
+def _masked(result: ToolResult) -> ToolResult:
+    """A result without the secrets in its text, before it is kept, sent or shown."""
+    content: list[ToolResultContent] = []
+    for block in result["content"]:
+        masked = {**block}
+        if "text" in block:
+            masked["text"] = mask_content(block["text"])
+        if "json" in block:
+            masked["json"] = mask_all(block["json"])
+        content.append(cast("ToolResultContent", masked))
+    return {**result, "content": content}
 
 
 def _tier(tool: Any) -> int:

@@ -16,6 +16,17 @@ NOBODY_TO_ASK = (
 )
 
 
+DENIED_BEFORE = (
+    "Refused: the person said no in this turn already and was not asked again. Stop calling tools that "
+    "change anything; say what you wanted to do and why."
+)
+
+
+def not_judged(tool: str) -> str:
+    """What the model reads, and the record keeps, of a call that the gate could not judge."""
+    return f"The call of {tool} was not run, because it could not be judged; the log has the reason."
+
+
 def denied(reason: str) -> str:
     """What the model reads when a person said no; `reason` is what the person gave, or empty."""
     because = f" The person says: {reason}" if reason else ""

@@ -120,8 +120,11 @@ class Recorder(SessionManager[Agent]):
                 return False
             self._next += 1
             self._recorded.append(stored)
-            self._title(self._waiting.pop(0))
-            self._clear_scratch()
+            written = self._waiting.pop(0)
+            self._title(written)
+            if written["role"] == "assistant" and not self._waiting:
+                # Only now is what streamed in a message; one that waited may be older than it.
+                self._clear_scratch()
         if not self._unflushed:
             self._tell("")
         return True

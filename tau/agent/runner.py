@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from strands import Agent
+from strands.tools.executors import SequentialToolExecutor
 from strands.types.exceptions import (
     ContextWindowOverflowException,
     EventLoopException,
@@ -18,12 +19,15 @@ from strands.types.exceptions import (
 from tau.agent import notices, tracing
 from tau.agent.history import (
     INTERRUPTED_RESULT,
+    LOST_REQUEST,
     UNFINISHED_NOTICE,
     clean_text,
     cut_off,
+    holds,
     tool_use_ids,
 )
 from tau.agent.hooks import TurnHooks
+from tau.agent.permission import Ask, Permission
 from tau.agent.recorder import Recorder
 from tau.agent.retry import Retry
 from tau.agent.turn import Call, Emit, Turn
@@ -32,10 +36,6 @@ from tau.config.settings import AgentSettings
 from tau.errors import StoreError
 from tau.events import (
     AgentEvent,
-    Approval,
-    ApprovalAsked,
-    ApprovalRecord,
-    Decision,
     ErrorRecord,
     MessageEnd,
     Notice,
@@ -51,6 +51,8 @@ from tau.events import (
     TurnStarted,
     to_line,
 )
+from tau.gate.gate import Gate
+from tau.masking import mask_all
 from tau.models.failures import describe, is_overflow
 from tau.sessions.records import AGENT_ID, StoredMessage
 from tau.sessions.store import SessionWriter
@@ -59,13 +61,13 @@ from tau.tools.context import ToolContext
 log = logging.getLogger(__name__)
 
 CANCEL_GRACE = 1.0
-"""Seconds a cancelled turn has to stop by itself before its task is cancelled."""
+"""Seconds a cancelled turn has to stop by itself before its task is cancelled, while a tool runs."""
+
+MODEL_GRACE = 0.25
+"""The same while only the model is waited for: it looks at the cancel with each piece of its answer."""
 
 RESULT_SUMMARY = 2_000
 """Characters of a tool result that its event record keeps; the message keeps all of it."""
-
-Ask = Callable[[ApprovalAsked], Awaitable[tuple[Decision, str]]]
-"""Puts a question to a person; the answer is the decision and, for a no, the person's reason or ""."""
 
 
 class AgentRunner:
@@ -78,7 +80,8 @@ class AgentRunner:
         system_prompt: What the model is told first.
         tools: Strands tools.
         tool_context: Where results too long for the model are spilled; None leaves them whole.
-        ask: Puts a tool call of tier 2 to a person; None refuses such calls at once.
+        gate: Judges tool calls.
+        ask: Puts a call that the gate does not let run by itself to a person; None refuses it at once.
         on_unsaved: Told why what was said is not on disk, and with "" when it is again.
 
     Raises:
@@ -94,6 +97,7 @@ class AgentRunner:
         system_prompt: str,
         tools: Sequence[Any] = (),
         tool_context: ToolContext | None = None,
+        gate: Gate,
         ask: Ask | None = None,
         on_unsaved: Callable[[str], None] = lambda reason: None,
     ) -> None:
@@ -101,8 +105,7 @@ class AgentRunner:
         self._settings = settings
         self._writer = writer
         self.tool_context = tool_context
-        self._ask = ask
-        self._asking = asyncio.Lock()
+        self._permission = Permission(gate, ask, self._record)
         self._on_unsaved = on_unsaved
         self._recorder = Recorder(writer, on_unsaved=self._unsaved_changed)
         self.running: Turn | None = None
@@ -119,6 +122,8 @@ class AgentRunner:
             session_manager=self._recorder,
             hooks=[TurnHooks(self)],
             retry_strategy=Retry(self._emit),
+            # One call after the other: what a question shows is what the calls before it have left.
+            tool_executor=SequentialToolExecutor(),
         )
 
     @property
@@ -130,6 +135,13 @@ class AgentRunner:
     def unsaved(self) -> str:
         """Why what was said is not on disk, or the empty string."""
         return self._recorder.unsaved
+
+    def add_tools(self, tools: Sequence[Any]) -> None:
+        """Give the agent more tools, from its next model call on. A name that is taken keeps its tool."""
+        taken = set(self._agent.tool_names)
+        for tool in tools:
+            if tool.tool_name not in taken:
+                self._agent.tool_registry.register_tool(tool)
 
     def take_recorded(self) -> list[StoredMessage]:
         """The messages recorded since the last call, for the index."""
@@ -198,7 +210,7 @@ class AgentRunner:
         turn.cancelled = True
         self._agent.cancel()
         refuse_questions()
-        done, _ = await asyncio.wait({task}, timeout=CANCEL_GRACE)
+        done, _ = await asyncio.wait({task}, timeout=CANCEL_GRACE if turn.calls else MODEL_GRACE)
         if not done:
             task.cancel()
             await asyncio.wait({task})
@@ -212,15 +224,18 @@ class AgentRunner:
     def _prompt(self, text: str) -> list[dict[str, Any]]:
         """The person's message, behind a notice where the history would otherwise be left dangling."""
         message = {"role": "user", "content": [{"text": clean_text(text)}]}
-        history = self._agent.messages
+        last = dict(self._agent.messages[-1]) if self._agent.messages else None
         cut, self._cut = self._cut.strip(), ""
-        if not history or (history[-1]["role"] == "assistant" and not tool_use_ids(dict(history[-1]))):
+        if cut and last is not None and last["role"] == "assistant" and holds(last, cut):
+            cut = ""  # killed after the reply was recorded, and before what streamed was let go
+        answered = last is None or (last["role"] == "assistant" and not tool_use_ids(last))
+        if answered and not cut:
             return [message]
-        if cut and not tool_use_ids(dict(history[-1])):
-            notice = cut_off(cut)
-        else:
-            notice = f"({self._last_notice or UNFINISHED_NOTICE})"
-        return [{"role": "assistant", "content": [{"text": notice}]}, message]
+        notice = cut_off(cut) if cut else f"({self._last_notice or UNFINISHED_NOTICE})"
+        prompt = [{"role": "assistant", "content": [{"text": notice}]}, message]
+        if answered:  # what the cut reply answers could not be written
+            prompt.insert(0, {"role": "user", "content": [{"text": LOST_REQUEST}]})
+        return prompt
 
     async def _drive(self, prompt: list[dict[str, Any]], turn: Turn) -> str:
         limits: dict[str, int] = {"turns": self._settings.max_turns}
@@ -290,34 +305,17 @@ class AgentRunner:
             pass
         turn.emit(MessageEnd(turn.closing))
 
-    async def refusal(self, use: dict[str, Any]) -> str:
-        """Why a call of tier 2 must not run, or the empty string when a person allowed it.
-
-        Questions are put one after the other, and none once the turn is cancelled.
-        """
+    async def refusal(self, tool: Any, use: dict[str, Any]) -> str:
+        """Why a call must not run, or the empty string. Before one with effects runs, it is on the disk."""
         turn = self.running
-        decision: Decision = "no"
-        reason = ""
-        if self._ask is None:
-            self._record_approval(use, "no", notices.NOBODY_TO_ASK)
-            return notices.NOBODY_TO_ASK
-        async with self._asking:
-            if turn is not None and not turn.cancelled:
-                asked = ApprovalAsked(use["toolUseId"], use["name"], dict(use["input"] or {}))
-                decision, reason = await self._ask(asked)
-            if turn is None or turn.cancelled:
-                decision, reason = "no", notices.CANCELLED
-        self._record_approval(use, decision, reason)
-        if decision == "no":
-            return notices.denied(reason)
-        if turn is not None:
-            turn.approved.add(use["toolUseId"])
-        return "" if self.flush() else notices.not_recorded(self._recorder.unsaved)
-
-    def _record_approval(self, use: dict[str, Any], decision: Decision, reason: str) -> None:
-        self._record(
-            ApprovalRecord(use["name"], dict(use["input"] or {}), decision, use["toolUseId"], reason=reason)
-        )
+        if turn is None:
+            return notices.CANCELLED
+        refusal = await self._permission.refusal(tool, use, turn)
+        if turn.cancelled:
+            return notices.CANCELLED
+        if not refusal and int(getattr(tool, "tier", 2)) >= 2 and not self.flush():
+            return notices.not_recorded(self._recorder.unsaved)
+        return refusal
 
     def begin_call(self, use: dict[str, Any], tier: int) -> None:
         """A call begins, or is refused."""
@@ -332,9 +330,7 @@ class AgentRunner:
         call = turn.calls.pop(use_id, None) if turn is not None else None
         if turn is None or call is None:
             return
-        approval: Approval = "not_needed"
-        if call.tier >= 2:
-            approval = "approved" if use_id in turn.approved else "denied"
+        approval = turn.approvals.get(use_id, "not_needed")
         self._emit(ToolUseEnded(use_id, call.name, status, result, duration, approval))
         self._record(
             ToolCallRecord(
@@ -364,7 +360,7 @@ class AgentRunner:
 
     def _record(self, event: AgentEvent) -> None:
         try:
-            self._writer.append_event(to_line(event))
+            self._writer.append_event(mask_all(to_line(event)))
         except StoreError as error:
             log.warning("An event of session %s was not saved: %s", self._writer.session_id, error.line())
 

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from tau.agent.history import clean_text, text_of
-from tau.events import MessageEnd, ReasoningDelta, TextDelta, ToolOutputDelta, TurnEvent, Usage, UsageReported
+from tau.events import (
+    Approval,
+    MessageEnd,
+    ReasoningDelta,
+    TextDelta,
+    ToolOutputDelta,
+    TurnEvent,
+    Usage,
+    UsageReported,
+)
 
 Emit = Callable[[TurnEvent], None]
 
@@ -31,7 +40,8 @@ class Turn:
         cancelled: Whether the person stopped it.
         closing: Text to append as the assistant's message without a model call, or empty.
         calls: The tool calls that run, by id.
-        approved: The ids of calls that a person allowed.
+        approvals: How calls came to run or not, by id; absent for those that needed nobody's yes.
+        denied: Calls that a person denied, by tool and arguments.
     """
 
     def __init__(self, emit: Emit) -> None:
@@ -41,7 +51,8 @@ class Turn:
         self.cancelled = False
         self.closing = ""
         self.calls: dict[str, Call] = {}
-        self.approved: set[str] = set()
+        self.approvals: dict[str, Approval] = {}
+        self.denied: set[str] = set()
 
     def take(self, event: dict[str, Any]) -> str:
         """Turn one event of the SDK's stream into tau's. Returns the text that it added to the reply."""

@@ -35,6 +35,7 @@ def check() -> int:
         settings = findings.loaded.settings
         errors += _missing_backend(settings)
         errors += _unusable_models(findings.loaded)
+        errors += _unusable_patterns(settings)
         warnings += _disabled_but_not_installed(settings)
     for path in findings.read:
         click.echo(f"read: {one_line(str(path))}")
@@ -116,6 +117,17 @@ def _unusable_models(loaded: Loaded) -> list[str]:
     return errors
 
 
+def _unusable_patterns(settings: Settings) -> list[str]:
+    from tau.errors import ConfigError
+    from tau.gate.gate import check as check_approvals
+
+    try:
+        check_approvals(settings.approvals)
+    except ConfigError as error:
+        return [error.line()]
+    return []
+
+
 def _condition(candidate: Candidate) -> str:
     return "" if candidate.path.exists() else "not there"
 
@@ -137,6 +149,7 @@ def _annotated(loaded: Loaded) -> str:
     settings = loaded.settings
     document: dict[str, Any] = {name: msgspec.to_builtins(getattr(settings, name)) for name in TABLES}
     document["models"] = {role: msgspec.to_builtins(settings.model(role)) for role in settings.roles()}
+    document["mcp"] = {name: msgspec.to_builtins(server) for name, server in settings.mcp.items()}
     document["component"] = settings.component
     text = tomli_w.dumps(_without_unset(document))
     lines = text.splitlines()

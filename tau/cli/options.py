@@ -152,8 +152,13 @@ def load_for(channel: str) -> Loaded:
     import os
 
     from tau.config.load import load_settings as load
+    from tau.config.settings import ApprovalSettings
     from tau.logs import setup_logging
 
     found = load(config=given_config(), profile=given_profile(), directory=Path(), environ=os.environ)
+    if found.settings.approvals != ApprovalSettings():
+        from tau.gate.gate import check
+
+        check(found.settings.approvals)
     problems = setup_logging(found.settings, channel=channel, verbose=verbose())
     return Loaded(found.settings, found.warnings, problems)

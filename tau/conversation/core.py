@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tau.agent import notices
 from tau.config.settings import Settings
@@ -22,6 +22,7 @@ from tau.conversation.opening import OpenSession, SessionOpener
 from tau.conversation.questions import Questions
 from tau.conversation.state import ConversationState, HistoryPage, Opening, OpenRequest
 from tau.conversation.totals import Totals
+from tau.conversation.workbench import Workbench
 from tau.errors import SessionHeld, StoreError, TauError, UsageError
 from tau.events import (
     Notice,
@@ -36,8 +37,6 @@ from tau.sessions.catalog import Catalog
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 from tau.sessions.registry import open_store
 from tau.sessions.store import SessionReader, SessionStore, SessionWriter
-from tau.tools.context import Grants, ToolContext
-from tau.tools.registry import build_tools
 
 if TYPE_CHECKING:
     from tau.agent.runner import AgentRunner
@@ -49,6 +48,9 @@ LIVE_TURNS = 40
 
 REPLAYED_EVENTS = 200
 """Stored agent events, the newest, that a channel is handed at once."""
+
+SERVER_WAIT = 5.0
+"""Seconds that an interactive turn waits for the servers of tools; those that come later join in."""
 
 Emit = Callable[[TurnEvent], None]
 
@@ -78,7 +80,7 @@ class Core:
         self._prepared: PreparedModel | None = None
         self._runner: AgentRunner | None = None
         self._totals = Totals()
-        self._grants: dict[str, Grants] = {}
+        self._workbench = Workbench(settings)
         self._followed = (0, 0)
         self._warming: asyncio.Task[None] | None = None
         self._turn_task: asyncio.Task[TurnEnd] | None = None
@@ -239,21 +241,16 @@ class Core:
 
         if session is None or session.writer is None:
             return None
-        context = ToolContext(
-            directory=self.settings.directory,
-            state_dir=self.settings.places.state,
-            session_id=session.writer.session_id,
-            context=self.settings.context,
-            grants=self._grants.setdefault(session.writer.session_id, Grants()),
-        )
+        bench = self._workbench.of(session.writer.session_id)
         try:
             return AgentRunner(
                 model=prepared.model,
                 writer=session.writer,
                 settings=self.settings.agent,
                 system_prompt=system_prompt(self.settings, bare=self.request.bare),
-                tool_context=context,
-                tools=build_tools(context, disabled=self.settings.plugins.disabled),
+                tool_context=bench.context,
+                tools=bench.tools,
+                gate=bench.gate,
                 ask=self.questions.ask if self.request.can_ask else None,
                 on_unsaved=lambda reason: self._set(unsaved=reason),
             )
@@ -265,11 +262,20 @@ class Core:
     def _use(self, runner: AgentRunner | None) -> None:
         """Make an agent the one that answers, and have its model prepare what it can."""
         self._runner = runner
+        if runner is not None:
+            self._workbench.start_servers(self._add_tools, self._tell_tool_problem)
         if self._warming is not None:
             self._warming.cancel()
         self._warming = asyncio.create_task(runner.warm_up()) if runner is not None else None
         if self._session is not None:
             self._refresh()
+
+    def _add_tools(self, tools: Sequence[Any]) -> None:
+        if self._runner is not None:
+            self._runner.add_tools(tools)
+
+    def _tell_tool_problem(self, line: str) -> None:
+        self._set(tool_problems=(*self.state.tool_problems, line))
 
     # The turn -----------------------------------------------------------------------------------
 
@@ -311,6 +317,7 @@ class Core:
                 await self._prepare_model()
             assert self._runner is not None
             assert self.writer is not None
+            await self._workbench.servers_started(None if self.request.one_shot else SERVER_WAIT)
 
             def pass_on(event: TurnEvent) -> None:
                 if isinstance(event, UsageReported):
@@ -484,6 +491,7 @@ class Core:
         try:
             await self._adopt(None)
         finally:
+            await self._workbench.close()
             try:
                 if self._catalog is not None:
                     self._catalog.close()

@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 STOP_SECONDS = 10.0
 """How long the end of a conversation waits for the engine's thread."""
+
+
+class _Abandonable(ThreadPoolExecutor):
+    """Runs each call on a daemon thread of its own.
+
+    Tools of other packages are called here, and nothing can end one that blocks. Its turn goes on without
+    it; the threads of a pool, though, would be used up by such calls, and waited for when the process ends.
+    """
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Start the call."""
+        future: Future[T] = Future()
+
+        def call() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001  # it belongs to whoever awaits the call
+                future.set_exception(error)
+
+        threading.Thread(target=call, name="tau-call", daemon=True).start()
+        return future
 
 
 class Engine:
@@ -22,6 +47,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(_Abandonable())
         self._thread = threading.Thread(target=self._run, name="tau-engine", daemon=True)
 
     def start(self) -> None:

@@ -28,6 +28,7 @@ class Questions:
         answer: asyncio.Future[tuple[Decision, str]] = asyncio.get_running_loop().create_future()
         self._open[asked.approval_id] = answer
         decision: Decision = "no"
+        reason = ""
         emit = self.emit
         emit(asked)
         try:
@@ -35,7 +36,7 @@ class Questions:
             return decision, reason
         finally:
             del self._open[asked.approval_id]
-            emit(ApprovalClosed(asked.approval_id, decision))
+            emit(ApprovalClosed(asked.approval_id, decision, reason))
 
     def answer(self, approval_id: str, decision: Decision, reason: str) -> None:
         """Answer a question; one that is closed already is left alone."""

@@ -34,6 +34,7 @@ class ConversationState:
         context_tokens: Tokens of the last request and reply, or None when unknown.
         busy: Whether a turn runs.
         unsaved: Why the last turn is not on disk, or empty.
+        tool_problems: Why servers of tools cannot be used, a line each.
     """
 
     session_id: str
@@ -55,6 +56,7 @@ class ConversationState:
     context_tokens: int | None = None
     busy: bool = False
     unsaved: str = ""
+    tool_problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +188,11 @@ class OpenRequest:
     read_only_ok: bool = False
     bare: bool = False
     can_ask: bool = False
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether the conversation is a single turn, which has everything ready before it begins."""
+        return self.channel in ("run", "json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,17 @@ from typing import Any
 import pytest
 from strands import tool
 
-from tau.agent.runner import AgentRunner, Ask
-from tau.config.settings import AgentSettings
+from tau.agent.permission import Ask
+from tau.agent.runner import AgentRunner
+from tau.config.settings import AgentSettings, ApprovalSettings
 from tau.errors import StoreWriteFailed
 from tau.events import ApprovalAsked, Decision, Notice, ToolUseEnded, TurnEnd, TurnEvent
+from tau.gate.gate import Gate
 from tau.models.script import read_script
 from tau.models.scripted_model import Cursor, ScriptedModel
 from tau.sessions.file import open_store
 from tau.sessions.store import SessionWriter, StoreContext
+from tau.tools.context import ToolContext
 
 Fault = Callable[[str], None]
 
@@ -54,6 +57,7 @@ def runner(
         settings=AgentSettings(),
         system_prompt="You are tau.",
         tools=tools,
+        gate=Gate(ApprovalSettings(), ToolContext(directory=tmp_path, state_dir=tmp_path, session_id="s")),
         ask=ask,
     )
 

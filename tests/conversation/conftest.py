@@ -12,7 +12,14 @@ from typing import Any
 
 import pytest
 
-from tau.config.settings import AgentSettings, ModelSettings, Places, SessionsSettings, Settings
+from tau.config.settings import (
+    AgentSettings,
+    ApprovalSettings,
+    ModelSettings,
+    Places,
+    SessionsSettings,
+    Settings,
+)
 from tau.conversation import Conversation
 from tau.conversation.state import OpenRequest
 from tau.events import TextDelta, TurnEnd, TurnEvent
@@ -26,6 +33,7 @@ class Bench:
         root: Everything is under it.
         steps: The script of each role.
         agent: The ``[agent]`` table.
+        approvals: The ``[approvals]`` table.
     """
 
     root: Path
@@ -33,6 +41,7 @@ class Bench:
         default_factory=lambda: {"default": [{"text": "hello there"}]}
     )
     agent: AgentSettings = field(default_factory=AgentSettings)
+    approvals: ApprovalSettings = field(default_factory=ApprovalSettings)
     backend: str = "file"
 
     @property
@@ -59,6 +68,7 @@ class Bench:
             sessions=SessionsSettings(backend=self.backend),
             models=models,
             agent=self.agent,
+            approvals=self.approvals,
         )
 
     @asynccontextmanager

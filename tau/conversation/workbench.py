@@ -1,0 +1,118 @@
+"""What the tools of each session work with: grants, files seen, approvals, servers of tools."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tau.config.settings import Settings
+from tau.gate import patterns
+from tau.gate.gate import Gate
+from tau.tools.background import stop_background
+from tau.tools.context import ToolContext
+from tau.tools.registry import build_tools
+
+if TYPE_CHECKING:
+    from tau.tools.mcp import McpServers
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The tools of one session, what they share, and what judges their calls."""
+
+    context: ToolContext
+    gate: Gate
+    tools: Sequence[Any]
+
+
+class Workbench:
+    """Keeps what was granted, read and approved in each session, as long as the conversation lives.
+
+    Args:
+        settings: Directory, places, sizes, approvals and servers.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._kept: dict[str, tuple[ToolContext, Gate]] = {}
+        self._servers: McpServers | None = None
+        self._own_names: frozenset[str] = frozenset()
+        self._server_tools: list[Any] = []
+        self._starting: asyncio.Task[None] | None = None
+
+    def of(self, session_id: str) -> Bench:
+        """The bench of a session. Imports the SDK.
+
+        Raises:
+            ConfigError: A pattern of ``[approvals]`` cannot be used.
+        """
+        if session_id not in self._kept:
+            context = ToolContext(
+                directory=self._settings.directory,
+                state_dir=self._settings.places.state,
+                session_id=session_id,
+                context=self._settings.context,
+                granted_hosts=patterns.named_hosts(
+                    map(patterns.parse, self._settings.approvals.allow), "fetch_url"
+                ),
+                own=(self._settings.places.data, self._settings.places.config),
+            )
+            self._kept[session_id] = context, Gate(self._settings.approvals, context)
+        context, gate = self._kept[session_id]
+        tools = build_tools(context, disabled=self._settings.plugins.disabled)
+        self._own_names = frozenset(tool.tool_name for tool in tools)
+        return Bench(context, gate, [*tools, *self._server_tools])
+
+    def start_servers(
+        self, on_tools: Callable[[Sequence[Any]], None], on_failure: Callable[[str], None]
+    ) -> None:
+        """Begin to connect the servers of ``[mcp]``, once; nobody waits for them.
+
+        Args:
+            on_tools: Called with the tools of each server when it is ready.
+            on_failure: Called with one line for each that failed.
+        """
+        if self._starting is not None or not self._settings.mcp:
+            return
+        from tau.tools.mcp import McpServers
+
+        servers = McpServers(
+            self._settings.mcp,
+            directory=self._settings.directory,
+            environ=dict(os.environ),
+            taken=self._own_names,
+        )
+        self._servers = servers
+
+        def ready(tools: Sequence[Any]) -> None:
+            self._server_tools += tools
+            on_tools(tools)
+
+        async def start() -> None:
+            for line in await servers.start(ready):
+                log.warning("%s", line)
+                on_failure(line)
+
+        self._starting = asyncio.create_task(start())
+
+    async def servers_started(self, seconds: float | None) -> None:
+        """Wait until every server is connected or has failed, but no longer than this; None: as they need."""
+        if self._starting is not None:
+            await asyncio.wait({self._starting}, timeout=seconds)
+
+    async def close(self) -> None:
+        """Let go of the servers, and stop what tools left running."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait({self._starting})
+        if self._servers is not None:
+            await self._servers.close()
+        left = await asyncio.to_thread(stop_background, list(self._kept))
+        for process in left:
+            log.warning("A process that a command started could not be stopped: %s", process)

@@ -1,0 +1,183 @@
+"""What a pattern covers, and what it must not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tau.config.settings import ApprovalSettings
+from tau.errors import ConfigError
+from tau.gate.gate import Gate, Verdict, check
+from tau.gate.patterns import covers_path, covers_url, host_pattern, matches_path, mentions_url, parse
+from tau.tools.context import ToolContext
+from tau.tools.subject import Subject
+
+
+class Tool:
+    """What the gate sees of a tool."""
+
+    def __init__(self, name: str, kind: str | None = None, *, tier: int = 2, asks: bool = False) -> None:
+        self.tool_name = name
+        self.tier = tier
+        self.asks = asks
+        arguments = {"path": "path", "url": "url", "command": "command"}
+        self.subject = Subject(kind, arguments[kind]) if kind else None  # type: ignore[arg-type]  # from a table
+
+
+def gate(directory: Path, **approvals: list[str]) -> Gate:
+    directory.mkdir(exist_ok=True)
+    context = ToolContext(directory=directory.resolve(), state_dir=directory.parent, session_id="s")
+    return Gate(ApprovalSettings(**approvals), context)
+
+
+@pytest.mark.parametrize(
+    ("entry", "tool", "text"),
+    [
+        ("shell", "shell", ""),
+        ("shell: *", "shell", ""),
+        ("shell:git status", "shell", "git status"),
+        ("fetch_url: http://localhost:8000/*", "fetch_url", "http://localhost:8000/*"),
+    ],
+)
+def test_an_entry_is_a_tool_and_a_pattern(entry: str, tool: str, text: str) -> None:
+    assert (parse(entry).tool, parse(entry).text) == (tool, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "covered"),
+    [
+        ("**", "a.py", True),
+        ("**", "src/deep/a.py", True),
+        ("src/**", "src/a.py", True),
+        ("src/**", "src-evil/a.py", False),
+        ("src/**", "other/src/a.py", False),
+        ("*.md", "docs/a.md", True),
+        ("docs/*.md", "docs/deep/a.md", False),
+        ("a.py", "a.pyx", False),
+        ("**", ".git/hooks/pre-commit", False),
+        ("**", "src/.env", False),
+        (".env", ".env", True),
+        (".github/**", ".github/workflows/ci.yml", True),
+        ("**", "tau.toml", False),
+        ("**", "sub/AGENTS.md", False),
+        ("tau.toml", "tau.toml", True),
+        ("**", "/etc/passwd", False),
+        ("/etc/**", "/etc/hosts", True),
+        ("etc/**", "/etc/hosts", False),
+        ("!a.py", "a.py", False),
+        ("!a.py", "b.py", False),
+        ("#a.py", "#a.py", True),
+    ],
+)
+def test_a_pattern_of_paths(pattern: str, path: str, *, covered: bool) -> None:
+    assert covers_path(pattern, path) is covered
+
+
+@given(st.lists(st.sampled_from(["a", "b", ".git", ".env", "c.py"]), min_size=1, max_size=5))
+def test_no_wildcard_covers_what_is_hidden(names: list[str]) -> None:
+    hidden = any(name.startswith(".") for name in names)
+    assert covers_path("**", "/".join(names)) is not hidden
+    assert matches_path("**", "/".join(names))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "covered"),
+    [
+        ("https://docs.python.org/*", "https://docs.python.org/3/library/", True),
+        ("https://docs.python.org/*", "https://DOCS.python.org", True),
+        ("https://docs.python.org/*", "http://docs.python.org/3/", False),
+        ("https://docs.python.org/*", "https://docs.python.org:8443/3/", False),
+        ("https://docs.python.org/*", "https://docs.python.org.evil.com/3/", False),
+        ("https://docs.python.org/*", "https://docs.python.org@evil.com/", False),
+        ("https://docs.python.org/*", "https://evil.com\\@docs.python.org/", False),
+        ("https://a.org/public/*", "https://a.org/public/../private", False),
+        ("https://a.org/public/*", "https://a.org/public/%2e%2e/private", False),
+        ("https://a.org/public/*", "https://a.org/public/x?q=1", True),
+        ("https://a.org/page", "https://a.org/page?token=1", False),
+        ("https://a.org/page", "https://a.org/page", True),
+        ("https://[::1]:80/*", "https://[::1]:80/x", True),
+        ("https://a.org/*", "https://a.org:port/", False),
+    ],
+)
+def test_a_pattern_of_addresses(pattern: str, url: str, *, covered: bool) -> None:
+    assert covers_url(pattern, url) is covered
+
+
+def test_a_denied_site_is_denied_in_every_spelling() -> None:
+    for url in ("http://evil.com/x", "https://EVIL.com:444/", "https://evil.com./", "https://a@evil.com/"):
+        assert mentions_url("https://evil.com/*", url)
+    assert not mentions_url("https://evil.com/*", "https://good.com/evil.com/")
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://a.org/x/y?z", "https://a.org/*"),
+        ("http://A.org:8000", "http://a.org:8000/*"),
+        ("https://[::1]/x", "https://[::1]/*"),
+        ("ftp://a.org/", ""),
+        ("https://u:p@a.org/", ""),
+        ("https://", ""),
+        ("https://a.org:99999/", ""),
+    ],
+)
+def test_what_is_offered_for_an_address_covers_it(url: str, site: str) -> None:
+    assert host_pattern(url) == site
+    assert not site or covers_url(site, url)
+
+
+def test_tiers_decide_where_nobody_said_anything(tmp_path: Path) -> None:
+    judge = gate(tmp_path / "w").judge
+    assert judge(Tool("look", tier=0), {}).action == "run"
+    assert judge(Tool("remember", tier=1), {}).action == "run"
+    assert judge(Tool("change"), {}) == Verdict("ask", offers=("change",))
+    assert judge(Tool("grant", tier=0, asks=True), {}) == Verdict("ask")
+    assert judge(Tool("write", "path"), {}).action == "refuse", "its path is missing"
+
+
+def test_a_path_is_judged_where_its_links_lead(tmp_path: Path) -> None:
+    work = tmp_path / "p"
+    work.mkdir()
+    (tmp_path / "p-evil").mkdir()
+    (work / "link").symlink_to(tmp_path / "p-evil")
+    (work / "inner").symlink_to("src")
+    judge = gate(work, allow=["write: **"]).judge
+    tool = Tool("write", "path")
+    assert judge(tool, {"path": "src/a.py"}).action == "run"
+    assert judge(tool, {"path": "inner/a.py"}).action == "run"
+    for outside in ("../p-evil/x", "link/x", str(tmp_path / "p-evil/x"), "/etc/passwd", "..", "\0"):
+        verdict = judge(tool, {"path": outside})
+        assert (verdict.action, verdict.offers) == ("ask", ()), outside
+        assert verdict.unclear[0].startswith("outside the working directory")
+
+
+def test_a_workspace_that_is_a_link_works(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "w").symlink_to("real")
+    assert (
+        gate(tmp_path / "w", allow=["write: **"]).judge(Tool("write", "path"), {"path": "a"}).action == "run"
+    )
+
+
+def test_hidden_files_ask_one_by_one(tmp_path: Path) -> None:
+    verdict = gate(tmp_path / "w", allow=["write: **"]).judge(Tool("write", "path"), {"path": ".git/hooks/x"})
+    assert (verdict.action, verdict.offers) == ("ask", ())
+
+
+def test_an_address_asks_for_its_site(tmp_path: Path) -> None:
+    desk = gate(tmp_path / "w")
+    tool = Tool("fetch_url", "url")
+    verdict = desk.judge(tool, {"url": "https://a.org/x"})
+    assert verdict == Verdict("ask", offers=("fetch_url: https://a.org/*",))
+    desk.approve(verdict.offers)
+    assert desk.judge(tool, {"url": "https://a.org/y"}).action == "run"
+    assert desk.judge(tool, {"url": "https://b.org/"}).action == "ask"
+
+
+def test_a_pattern_that_cannot_be_used_is_named() -> None:
+    with pytest.raises(ConfigError, match=r'\[approvals\] allow has "shell: git \* status"'):
+        check(ApprovalSettings(allow=["shell: git * status"]))
+    check(ApprovalSettings(allow=["shell: git status", "shell", "edit_file: src/**"], deny=["shell: rm *"]))
