@@ -19,25 +19,30 @@ _SECRET_NAME = re.compile(
 )
 _SHORTEST = 8
 
-_SHAPES = re.compile(
-    r"""
-      (?<![A-Za-z0-9]) (?:
-          (?:sk|pk|rk)-[A-Za-z0-9*_-]{16,}                  # OpenAI, Anthropic and many compatible ones
-        | (?:AKIA|ASIA)[A-Z0-9]{16} (?![A-Za-z0-9])         # AWS
-        | (?:gh[pousr]_|github_pat_|glpat-)[A-Za-z0-9_-]{16,}
-        | AIza[A-Za-z0-9_-]{20,}                            # Google
-        | hf_[A-Za-z0-9]{16,}
-        | (?:gsk_|xai-|r8_)[A-Za-z0-9]{16,}
-        | xox[a-z]-[A-Za-z0-9-]{10,}
-        | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+   # JSON web tokens
-      )
-    | (?<=Bearer\ )[A-Za-z0-9._~+/=-]{8,}
-    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)                       # user:password in a URL
-    | (?<=[?&]key=)[^&\s'"]{8,}
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?-----END\ [A-Z ]*PRIVATE\ KEY-----
-    """,
-    re.VERBOSE | re.DOTALL,
+_START = r"(?<![A-Za-z0-9])"
+_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (marker, re.compile(pattern, re.DOTALL))
+    for marker, pattern in (
+        # OpenAI, Anthropic and many compatible ones; payment keys
+        *((f"{kind}-", _START + kind + r"-[A-Za-z0-9*_-]{16,}") for kind in ("sk", "pk", "rk")),
+        *((kind, _START + kind + r"[A-Z0-9]{16}(?![A-Za-z0-9])") for kind in ("AKIA", "ASIA")),  # AWS
+        *((f"gh{kind}_", _START + f"gh{kind}" + r"_[A-Za-z0-9_-]{16,}") for kind in "pousr"),
+        ("github_pat_", _START + r"github_pat_[A-Za-z0-9_-]{16,}"),
+        ("glpat-", _START + r"glpat-[A-Za-z0-9_-]{16,}"),
+        ("AIza", _START + r"AIza[A-Za-z0-9_-]{20,}"),  # Google
+        *((kind, _START + kind + r"[A-Za-z0-9]{16,}") for kind in ("hf_", "gsk_", "xai-", "r8_")),
+        ("xox", _START + r"xox[a-z]-[A-Za-z0-9-]{10,}"),
+        ("eyJ", _START + r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"),  # JSON web tokens
+        ("Bearer ", r"(?<=Bearer )[A-Za-z0-9._~+/=-]{8,}"),
+        ("://", r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"),  # user:password in a URL
+        ("?key=", r"(?<=\?key=)[^&\s'\"]{8,}"),
+        ("&key=", r"(?<=&key=)[^&\s'\"]{8,}"),
+        ("PRIVATE KEY", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----"),
+    )
 )
+"""The well-known shapes of keys, each with a text that it has in it: looking for that text is a hundred times
+faster than matching, and most content has none of them."""
+
 _LABELLED = re.compile(
     r"""((?:api[-_ ]?key|secret(?:[_-]?access[_-]?key)?|password|passwd|(?<![A-Za-z])token)"""
     r"""["']?\s*[:=]\s*["']?)"""
@@ -83,7 +88,10 @@ def mask_content(text: str) -> str:
     """
     for value in sorted(_values, key=len, reverse=True):
         text = text.replace(value, MASK)
-    return _SHAPES.sub(MASK, text)
+    for marker, shape in _SHAPES:
+        if marker in text:
+            text = shape.sub(MASK, text)
+    return text
 
 
 def mask_all(value: Any) -> Any:

@@ -12,6 +12,9 @@ INTERRUPTED_RESULT = "The call was interrupted; its outcome is unknown and it ma
 NO_OUTPUT = "(no output)"
 NO_REPLY = "(no reply)"
 UNFINISHED_NOTICE = "The previous turn did not finish."
+RESULT_SUMMARY = 2_000
+"""Characters of a tool result that its event record keeps; the message keeps all of it."""
+
 LOST_REQUEST = "(The message before this reply could not be saved.)"
 CUT_MARK = "[interrupted]"
 """Ends a reply that was cut off while the person could already read it."""
@@ -118,6 +121,17 @@ def interrupted_result(tool_use_id: str) -> dict[str, Any]:
             "content": [{"text": INTERRUPTED_RESULT}],
         }
     }
+
+
+def recorded_result(event: dict[str, Any]) -> dict[str, Any]:
+    """The ``toolResult`` of a call from its event, whose result is whole unless it is very long."""
+    use_id = str(event["tool_use_id"])
+    if event.get("status") not in ("success", "error"):
+        return dict(interrupted_result(use_id)["toolResult"])
+    text = str(event.get("result") or "")
+    if len(text) >= RESULT_SUMMARY:
+        text += "\n[The rest of this result was lost when the turn was cut off.]"
+    return {"toolUseId": use_id, "status": event["status"], "content": [{"text": text or NO_OUTPUT}]}
 
 
 def mend(stored: Sequence[StoredMessage], *, first: int, count: int) -> History:

@@ -63,6 +63,7 @@ class TurnHooks(HookProvider):
         event.result = _masked(event.result)
         if self._runner.tool_context is not None:
             event.result = spill_result(event.result, tool=use["name"], context=self._runner.tool_context)
+        self._runner.keep_result(dict(event.result))
         result = "\n".join(
             clean_text(item["text"]) for item in event.result.get("content", []) if "text" in item
         )

@@ -13,12 +13,22 @@ from strands.session.session_manager import SessionManager
 from strands.tools._tool_helpers import generate_missing_tool_result_content
 from strands.types.session import decode_bytes_values, encode_bytes_values
 
-from tau.agent.history import begins_turn, clean, interrupted_result, mend, text_of
+from tau.agent.history import (
+    begins_turn,
+    clean,
+    interrupted_result,
+    mend,
+    recorded_result,
+    text_of,
+)
 from tau.errors import StoreError
 from tau.sessions.records import AgentState, Message, StoredMessage, title_of
 from tau.sessions.store import SessionWriter
 
 log = logging.getLogger(__name__)
+
+_EVENTS_OF_A_TURN = 200
+"""So many of the newest events are looked through for what calls of the turn before came to."""
 
 
 class Recorder(SessionManager[Agent]):
@@ -44,6 +54,7 @@ class Recorder(SessionManager[Agent]):
         self._scratched = bool(writer.scratch())
         self._recorded: list[StoredMessage] = []
         self._synced: AgentState | None = None
+        self._finished: dict[str, dict[str, Any]] = {}
 
     # What the SDK calls --------------------------------------------------------------------------
 
@@ -83,7 +94,9 @@ class Recorder(SessionManager[Agent]):
         for block in message.get("content") or ():
             result = block.get("toolResult")
             if result and [block] == generate_missing_tool_result_content([result["toolUseId"]]):
-                block["toolResult"] = interrupted_result(result["toolUseId"])["toolResult"]
+                block["toolResult"] = self._finished_result(result["toolUseId"])
+        if message["role"] == "user":
+            self._finished.clear()
         clean(message)
         self._waiting.append(encode_bytes_values(message))
         self.write_waiting()
@@ -128,6 +141,27 @@ class Recorder(SessionManager[Agent]):
         if not self._unflushed:
             self._tell("")
         return True
+
+    def keep_result(self, result: dict[str, Any]) -> None:
+        """Keep the result of a call that has ended, in case its turn is cut off before it is recorded."""
+        self._finished[result["toolUseId"]] = result
+
+    def _finished_result(self, use_id: str) -> dict[str, Any]:
+        """The result of a call of a turn that was cut off: the real one if it had ended, else an excuse."""
+        kept = self._finished.get(use_id)
+        if kept is not None:
+            return kept
+        try:
+            (asking,) = self._writer.messages(offset=self._next - 1, limit=1)
+            for event in reversed(self._writer.events(limit=_EVENTS_OF_A_TURN)):
+                if event.get("tool_use_id") == use_id and event.get("kind") == "tool_call":
+                    # Some providers count their calls anew in every turn.
+                    if str(event.get("at")) >= asking.created_at:
+                        return recorded_result(event)
+                    break
+        except (StoreError, ValueError) as error:
+            log.warning("What call %s came to is not known: %s", use_id, error)
+        return dict(interrupted_result(use_id)["toolResult"])
 
     def keep_scratch(self, text: str) -> None:
         """Keep text of a reply that still streams, in case the process dies before it is recorded."""

@@ -20,6 +20,7 @@ from tau.agent import notices, tracing
 from tau.agent.history import (
     INTERRUPTED_RESULT,
     LOST_REQUEST,
+    RESULT_SUMMARY,
     UNFINISHED_NOTICE,
     clean_text,
     cut_off,
@@ -65,9 +66,6 @@ CANCEL_GRACE = 1.0
 
 MODEL_GRACE = 0.25
 """The same while only the model is waited for: it looks at the cancel with each piece of its answer."""
-
-RESULT_SUMMARY = 2_000
-"""Characters of a tool result that its event record keeps; the message keeps all of it."""
 
 
 class AgentRunner:
@@ -323,6 +321,10 @@ class AgentRunner:
         if self.running is not None:
             self.running.calls[use["toolUseId"]] = Call(use["name"], arguments, tier, time.monotonic())
         self._emit(ToolUseStarted(use["toolUseId"], use["name"], arguments, tier))
+
+    def keep_result(self, result: dict[str, Any]) -> None:
+        """A call has a result, which its turn may not live to record."""
+        self._recorder.keep_result(result)
 
     def end_call(self, use_id: str, status: ToolStatus, result: str, duration: float) -> None:
         """A call is over: tell the channel, and keep it on record."""

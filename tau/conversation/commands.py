@@ -19,6 +19,7 @@ from tau.conversation.state import (
     SessionListing,
     Switched,
 )
+from tau.display import one_line
 from tau.errors import TauError
 from tau.models.registry import choices
 from tau.sessions.listing import listed_line
@@ -34,6 +35,7 @@ COMMANDS: Sequence[CommandSpec] = (
         "resume", "/resume [N|ID|NAME]", "go on with an earlier session; without an argument, the newest"
     ),
     CommandSpec("new", "/new [NAME]", "begin a new session; this one is kept"),
+    CommandSpec("undo", "/undo", "go on from before your last message, in a new session; this one is kept"),
     CommandSpec("session", "/session", "show this session's id, name and place"),
     CommandSpec("status", "/status", "show model, window, tokens and session"),
     CommandSpec("model", "/model [ROLE]", "list the model roles, or switch to one"),
@@ -106,6 +108,16 @@ async def _new(core: Core, rest: str) -> CommandResult:
     opening = await core.new(rest or None)
     return Switched(
         opening, f"New session {opening.state.session_id}; the previous session {before} is kept."
+    )
+
+
+async def _undo(core: Core, rest: str) -> CommandResult:
+    before = core.state.session_id
+    opening, text = await core.undo()
+    return Switched(
+        opening,
+        f'Went back before "{one_line(text, 60)}", in new session {opening.state.session_id}; '
+        f"the previous session {before} is kept.",
     )
 
 
@@ -196,6 +208,7 @@ _HANDLERS: dict[str, Callable[[Core, str], Awaitable[CommandResult]]] = {
     "sessions": _sessions,
     "resume": _resume,
     "new": _new,
+    "undo": _undo,
     "session": _session,
     "status": _status,
     "model": _model,

@@ -389,6 +389,25 @@ class Core:
             self._nothing_waits()
             return await self._switch(self.opener.create(role=self.state.role, name=name))
 
+    async def undo(self) -> tuple[Opening, str]:
+        """Go on from before the last turn, in a session of its own; the current one is kept as it is.
+
+        Returns:
+            The new session, and the message whose turn it leaves out.
+
+        Raises:
+            TauError: There is no turn, one runs, or the messages cannot be copied.
+        """
+        self._free()
+        async with self._lock:
+            self._nothing_waits()
+            last = history.last_turn(self.reader)
+            if last is None:
+                raise UsageError("There is no turn to go back before")
+            index, text = last
+            opened = self.opener.fork(self.reader, before=index, role=self.state.role)
+            return await self._switch(opened), text
+
     async def _switch(self, opened: OpenSession) -> Opening:
         """Everything that can fail comes before the current session is let go of."""
         opening = self._look_at(opened)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tau.agent.history import begins_turn, cut_off
+from tau.agent.history import begins_turn, cut_off, text_of
 from tau.conversation.state import HistoryPage
 from tau.sessions.records import StoredMessage
 from tau.sessions.store import SessionReader
@@ -38,6 +38,14 @@ def page(reader: SessionReader, *, before: int | None, turns: int) -> HistoryPag
     if before is None and gathered and gathered[-1].message["role"] == "user":
         gathered += _cut_reply(reader, gathered[-1])
     return HistoryPage(messages=gathered, first_index=start, more=start > 0)
+
+
+def last_turn(reader: SessionReader) -> tuple[int, str] | None:
+    """Where the newest turn begins, and the person's message that begins it; None when there is none."""
+    newest = page(reader, before=None, turns=1)
+    if not newest.messages or not begins_turn(newest.messages[0].message):
+        return None
+    return newest.first_index, text_of(newest.messages[0].message)
 
 
 def _cut_reply(reader: SessionReader, last: StoredMessage) -> list[StoredMessage]:

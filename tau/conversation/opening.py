@@ -108,6 +108,29 @@ class SessionOpener:
                 continue
             return OpenSession(writer, writer, "", role or "default")
 
+    def fork(self, source: SessionReader, *, before: int, role: str) -> OpenSession:
+        """Begin a session with the messages of another one up to an index; the other one is untouched.
+
+        Raises:
+            StoreError: A message cannot be read or written.
+        """
+        opened = self.create(role=role)
+        writer = opened.writer
+        assert writer is not None
+        try:
+            for index, stored in enumerate(source.messages(limit=before)):
+                writer.append(index, stored.message)
+            meta = source.meta()
+            changes: dict[str, MetaValue] = {"forked_from": source.session_id}
+            if before and meta.get("title"):
+                changes["title"] = meta["title"]
+            writer.patch_meta(changes)
+            writer.flush()
+        except BaseException:
+            writer.close()
+            raise
+        return opened
+
     def resume(
         self, session_id: str, *, role: str | None = None, read_along: bool = False, name: str | None = None
     ) -> OpenSession:

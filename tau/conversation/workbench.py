@@ -96,7 +96,7 @@ class Workbench:
 
         async def start() -> None:
             for line in await servers.start(ready):
-                log.warning("%s", line)
+                log.info("%s", line)
                 on_failure(line)
 
         self._starting = asyncio.create_task(start())

@@ -15,6 +15,7 @@ import pytest
 from tau.config.settings import (
     AgentSettings,
     ApprovalSettings,
+    McpSettings,
     ModelSettings,
     Places,
     SessionsSettings,
@@ -34,6 +35,7 @@ class Bench:
         steps: The script of each role.
         agent: The ``[agent]`` table.
         approvals: The ``[approvals]`` table.
+        mcp: The ``[mcp.NAME]`` tables.
     """
 
     root: Path
@@ -42,6 +44,7 @@ class Bench:
     )
     agent: AgentSettings = field(default_factory=AgentSettings)
     approvals: ApprovalSettings = field(default_factory=ApprovalSettings)
+    mcp: dict[str, McpSettings] = field(default_factory=dict)
     backend: str = "file"
 
     @property
@@ -69,6 +72,7 @@ class Bench:
             models=models,
             agent=self.agent,
             approvals=self.approvals,
+            mcp=self.mcp,
         )
 
     @asynccontextmanager
