@@ -129,7 +129,9 @@ def _unusable_patterns(settings: Settings) -> list[str]:
 
 
 def _condition(candidate: Candidate) -> str:
-    return "" if candidate.path.exists() else "not there"
+    from tau.config.places import is_there
+
+    return "" if is_there(candidate.path) else "not there"
 
 
 def _trusted(settings: Settings) -> str:

@@ -157,14 +157,14 @@ def _places() -> Iterator[Finding]:
 
 
 def _place(subject: str, place: Path) -> Iterator[Finding]:
-    from tau.config.places import why_unwritable
+    from tau.config.places import is_there, why_unwritable
 
     problem = why_unwritable(place)
     if problem:
         level: Level = "warn" if subject == "config" else "fail"
         yield Finding(level, subject, problem, "set TAU_DATA_DIR to a folder you may write")
         return
-    if not place.exists():
+    if not is_there(place):
         yield Finding("ok", subject, f"{place}, made when it is needed")
         return
     found = place.stat()
@@ -178,8 +178,10 @@ def _place(subject: str, place: Path) -> Iterator[Finding]:
 
 
 def _space(places: Places) -> Iterator[Finding]:
+    from tau.config.places import is_there
+
     at = places.data
-    while not at.exists() and at != at.parent:
+    while not is_there(at) and at != at.parent:
         at = at.parent
     free = shutil.disk_usage(at).free
     yield Finding(
@@ -282,8 +284,10 @@ def _models(settings: Settings) -> Iterator[Finding]:
 
 
 def _log(settings: Settings) -> Iterator[Finding]:
+    from tau.config.places import is_there
+
     path = settings.places.logs / "tau.log"
-    if not path.exists():
+    if not is_there(path):
         yield Finding("ok", "log", f"{path}, made when it is needed")
     elif not os.access(path, os.W_OK):
         yield Finding("warn", "log", f"{path} cannot be written")

@@ -51,6 +51,16 @@ def resolve_places(environ: Mapping[str, str]) -> Places:
     return Places(data=data, state=state, config=config)
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is something at a path, links followed; no where it may not be looked at."""
+    return os.path.exists(path)  # noqa: PTH110  # Path.exists raises where a folder may not be looked into
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a path is a directory, links followed; no where it may not be looked at."""
+    return os.path.isdir(path)  # noqa: PTH112  # as above
+
+
 def why_unwritable(place: Path) -> str:
     """Why nothing can be written in a place, in a few words naming the path; empty when it can be.
 
@@ -59,7 +69,7 @@ def why_unwritable(place: Path) -> str:
     at = place
     while not os.path.lexists(at) and at != at.parent:
         at = at.parent
-    if not at.is_dir():
+    if not is_directory(at):
         return f"{at} is not a directory"
     if not os.access(at, os.W_OK | os.X_OK):
         return f"{at} cannot be written"
@@ -88,7 +98,7 @@ def _in_home(folder: Callable[[], str]) -> Path:
     except RuntimeError as error:
         raise ConfigError("There is no home directory to keep sessions in", OVERRIDE) from error
     home = Path.home()
-    if path.is_relative_to(home) and not home.is_dir():
+    if path.is_relative_to(home) and not is_directory(home):
         raise ConfigError(f"The home directory {home} is not there, so sessions have no place", OVERRIDE)
     return path
 
@@ -96,6 +106,6 @@ def _in_home(folder: Callable[[], str]) -> Path:
 def _refuse_file(path: Path, override: str) -> None:
     for part in (path, *path.parents):
         if os.path.lexists(part):
-            if not part.is_dir():
+            if not is_directory(part):
                 raise ConfigError(f"{part} is not a directory, so tau cannot use {path}", override)
             return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tau.config.places import is_directory
 from tau.config.settings import Settings
 from tau.conversation.state import OpenRequest
 from tau.errors import SessionExists, SessionHeld, SessionMismatch, SessionNotFound, UsageError
@@ -193,7 +194,7 @@ class SessionOpener:
         recorded = meta.get("directory")
         if not isinstance(recorded, str) or recorded == self._directory:
             return []
-        gone = "" if Path(recorded).is_dir() else ", which is gone"
+        gone = "" if is_directory(Path(recorded)) else ", which is gone"
         return [f"This session was recorded in {recorded}{gone}; it now works in {self._directory}."]
 
     def check_name(self, name: str, *, session_id: str | None = None) -> None:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from tau.config.places import is_directory
 from tau.errors import InvalidSessionId, SessionNotFound, SessionUnusable, TauError
 from tau.sessions.hits import scan, search_index
 from tau.sessions.index import SCHEMA, Index, Row, Text
@@ -74,7 +75,7 @@ class Catalog:
         capabilities = store.capabilities
         if capabilities.persistent and not capabilities.search:
             place = capabilities.location
-            place = os.path.realpath(place) if Path(place).is_dir() else place
+            place = os.path.realpath(place) if is_directory(Path(place)) else place
             key = hashlib.sha256(f"{store.name}\0{place}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
             self._reconciler = Reconciler(store, Index(state_dir / "index" / f"{key}-{SCHEMA}"))
         self._lock = threading.Lock()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tau.config.places import is_there
 from tau.errors import InvalidSessionId, SessionExists, StoreError, StoreWriteFailed, TauError
 from tau.sessions import file_system as fs
 from tau.sessions.file_folder import (
@@ -181,7 +182,7 @@ class FileStore(SessionStore):
             os.close(data)
 
     def _open_or_make_place(self) -> int:
-        missing = [path for path in (self._data_dir, *self._data_dir.parents) if not path.exists()]
+        missing = [path for path in (self._data_dir, *self._data_dir.parents) if not is_there(path)]
         for path in reversed(missing):
             parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:

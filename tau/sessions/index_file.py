@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tau.config.places import is_there
+
 BUSY_SECONDS = 2.0
 """How long a write waits for another process before the file counts as locked."""
 
@@ -178,7 +180,7 @@ class IndexFile:
 
 def _make_private(folder: Path) -> None:
     """Make a folder and those above it that are missing, for their owner only, whatever the umask."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    missing = [path for path in (folder, *folder.parents) if not is_there(path)]
     for path in reversed(missing):
         try:
             path.mkdir(mode=0o700)

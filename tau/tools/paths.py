@@ -9,6 +9,7 @@ import os
 import stat
 from pathlib import Path
 
+from tau.config import places
 from tau.tools.context import ToolContext
 from tau.tools.names import named, shown, unescaped
 from tau.tools.refusals import Refused, os_reason
@@ -209,7 +210,7 @@ def _cannot_open(context: ToolContext, real: Path, error: OSError) -> Refused:
     if error.errno not in (errno.ENOENT, errno.ENOTDIR):
         return Refused(f"{brief(name)} cannot be opened: {os_reason(error)}")
     parent = real.parent
-    while not parent.is_dir() and parent != parent.parent:
+    while not places.is_directory(parent) and parent != parent.parent:
         parent = parent.parent
     missing = real.parts[len(parent.parts)]
     if not may_read(context, parent):

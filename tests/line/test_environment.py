@@ -132,3 +132,43 @@ def test_closed_streams_are_no_defect(tau_env: TauEnv) -> None:
         assert done.stdout == (b"" if ">&-" in closing.replace("2>&-", "") else b"hello\n")
         assert done.stderr == b""
     assert len(tau_env.sent()) == 4
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+@pytest.mark.parametrize("command", [["chat", "hi"], ["run", "hi"], ["sessions", "list"], ["doctor"]])
+def test_a_data_directory_of_somebody_else(tau_env: TauEnv, command: list[str], mode: int) -> None:
+    tau_env.scripted({"text": "hello"})
+    tau_env.data.mkdir(exist_ok=True)
+    tau_env.data.chmod(mode)
+    as_a_person = []
+    if os.geteuid() == 0:
+        # What may be done is decided by modes and owners again, as for anyone but root.
+        as_a_person = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search,-fowner"]
+        os.chown(tau_env.data, 65534, 65534)
+    else:
+        tau_env.data.chmod(mode & 0o555 if mode & 0o055 else 0)
+    try:
+        done = subprocess.run(
+            [*as_a_person, TAU, *command],
+            cwd=tau_env.directory,
+            env=tau_env.environ,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+            check=False,
+        )
+        said = done.stdout + done.stderr
+        assert "Traceback" not in said
+        assert "broke" not in said
+        if command == ["doctor"]:
+            assert f"{tau_env.data} cannot be written" in said
+        elif command == ["sessions", "list"] and mode == 0o755:
+            assert done.returncode == 0
+        else:
+            assert done.returncode == 1
+            (line,) = [line for line in said.splitlines() if str(tau_env.data / "sessions") in line]
+            assert "Permission denied (make it yours and writable, or set TAU_DATA_DIR" in line
+    finally:
+        tau_env.data.chmod(0o700)
+    assert list(tau_env.data.iterdir()) == []
