@@ -101,28 +101,19 @@ def remove(name: str, yes: bool) -> None:
 
 def _read_prompts(weights: Weights) -> None:
     """Have the model read what every conversation begins with; it is kept on disk for all of them."""
-    import asyncio
-
-    from tau.agent.prompt import system_prompt
-    from tau.cli.options import load_settings
-    from tau.config.settings import ModelSettings
-    from tau.models import embedded
-    from tau.tools.context import ToolContext
-    from tau.tools.registry import build_tools
-
     click.echo("It reads its instructions once, so that answers come soon…", err=True)
     try:
-        settings = load_settings()
-        context = ToolContext(
-            directory=settings.directory, state_dir=settings.places.state, session_id="none"
-        )
-        specs = [tool.tool_spec for tool in build_tools(context, disabled=settings.plugins.disabled)]
-        taken = ModelSettings(provider="embedded", weights=weights.name)
-        built = embedded.build(taken, settings.places, os.environ)
+        from tau.agent.first_reading import FirstReading
+        from tau.cli.options import load_settings
+
+        reading = FirstReading(load_settings(), weights.name)
         try:
-            asyncio.run(built.prepare(specs, system_prompt(settings, bare=False)))
+            reading.run()
         finally:
-            built.close()
+            reading.close()
+    except KeyboardInterrupt:
+        click.echo("Stopped. The model can be used; its first answer takes longer.", err=True)
+        raise
     except TauError as error:
         click.echo(f"It could not be tried: {error.line()}", err=True)
 

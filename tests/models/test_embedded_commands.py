@@ -8,7 +8,10 @@ import signal
 import pexpect
 import pytest
 
+from tau.config.settings import Places
+from tau.models.embedded.weights import file_of, find
 from tests.conftest import TAU, TauEnv
+from tests.models.test_embedded_model import small_places  # noqa: F401  # a fixture
 
 
 @pytest.fixture
@@ -116,6 +119,30 @@ def test_ctrl_c_keeps_what_was_downloaded(tau_env: TauEnv) -> None:
     assert terminal.exitstatus == 130
     assert not list((tau_env.state / "models").glob("*.gguf"))
     assert not list((tau_env.state / "models").glob("fetch-*"))
+
+
+@pytest.mark.embedded
+def test_ctrl_c_while_it_reads_leaves_a_model_that_works(
+    tau_env: TauEnv,
+    small_places: Places,  # noqa: F811  # the fixture
+) -> None:
+    weights = find("smollm2-135m")
+    terminal = pexpect.spawn(
+        TAU,
+        ["model", "install", weights.name, "--yes", "--from", str(file_of(weights, small_places))],
+        env=tau_env.environ,
+        encoding="utf-8",
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whatever started the tests ignores
+    )
+    terminal.expect_exact("It reads its instructions once")
+    terminal.sendintr()
+    terminal.expect_exact("Stopped. The model can be used; its first answer takes longer.")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+
+    assert terminal.exitstatus == 130
+    assert "installed · for tests" in tau_env.run("model", "list").stdout
 
 
 @pytest.mark.embedded

@@ -25,6 +25,7 @@ class Piece:
     Attributes:
         text: What was generated, possibly empty.
         finish: ``stop`` or ``length`` in the last piece with text, else empty.
+        read: How much of the prompt is read, from 0 to 1; only where the body asks for ``return_progress``.
         prompt_tokens: Of the whole prompt, in the last piece of all.
         output_tokens: Generated, in the last piece of all.
         cached_tokens: Of the prompt and not computed again, in the last piece of all.
@@ -32,6 +33,7 @@ class Piece:
 
     text: str = ""
     finish: str = ""
+    read: float | None = None
     prompt_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
@@ -119,9 +121,11 @@ def _piece(event: Mapping[str, Any]) -> Piece:
         _raise(event["error"])
     usage = event.get("usage") or {}
     choice = (event.get("choices") or [{}])[0]
+    progress = event.get("prompt_progress")
     return Piece(
         text=(choice.get("delta") or {}).get("content") or "",
         finish=choice.get("finish_reason") or "",
+        read=progress["processed"] / max(progress["total"], 1) if progress else None,
         prompt_tokens=usage.get("prompt_tokens", 0),
         output_tokens=usage.get("completion_tokens", 0),
         cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0),

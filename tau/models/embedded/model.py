@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from copy import copy
 from pathlib import Path
@@ -108,11 +108,20 @@ class EmbeddedModel(Model):
         return self._config
 
     async def prepare(
-        self, tool_specs: list[ToolSpec] | None = None, system_prompt: str | None = None
+        self,
+        tool_specs: list[ToolSpec] | None = None,
+        system_prompt: str | None = None,
+        *,
+        progress: Callable[[float], None] = lambda share: None,
     ) -> None:
         """Load the weights and read the beginnings of the prompts, so that the first answer comes sooner.
 
         What was read is kept on disk; the next start restores it.
+
+        Args:
+            tool_specs: The tools that will be offered.
+            system_prompt: The system prompt that will be given.
+            progress: Told how much is read, from 0 to 1, once the weights are loaded.
 
         Raises:
             ModelNotReady: The weights cannot be loaded.
@@ -122,13 +131,19 @@ class EmbeddedModel(Model):
         heads: list[tuple[int, prompts.Chat]] = [(self._slot, prompts.answering_head(system))]
         if tools := prompts.usable_tools(tool_specs or []):
             heads.insert(0, (CHOOSING, prompts.choosing_head(tools, False)))
-        for slot, head in heads:
-            if not await self._calls.restore(slot, head):
+        lengths = [sum(len(message["content"]) for message in head) for _, head in heads]
+        for number, (slot, head) in enumerate(heads):
+            whole = await self._calls.restore(slot, head)
+            progress(sum(lengths[:number]) / sum(lengths))
+            if not whole:
                 asked = [*head, {"role": "user", "content": "…"}]
-                body = {"messages": asked, "max_tokens": 1, "id_slot": slot}
+                body = {"messages": asked, "max_tokens": 1, "id_slot": slot, "return_progress": True}
                 async with aclosing(self._calls.run(body, keep=head)) as pieces:
-                    async for _ in pieces:
-                        continue
+                    async for piece in pieces:
+                        if piece.read is not None:
+                            read = sum(lengths[:number]) + piece.read * lengths[number]
+                            progress(read / sum(lengths))
+        progress(1.0)
 
     def close(self) -> None:
         """End the child, unless another model uses it too. A later call starts it again."""
