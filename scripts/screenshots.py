@@ -26,10 +26,12 @@ from tau.sessions.records import Message, MetaValue
 from tau.sessions.store import SessionWriter, StoreContext
 from tau.tui.app import TauApp
 from tau.tui.screens.chat import ChatScreen
-from tau.tui.widgets.blocks import ToolCard
+from tau.tui.widgets.question import QUIET_SECONDS, Question
+from tau.tui.widgets.tool_card import ToolCard
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 SIZES = {"": (120, 36), "-80x24": (80, 24)}
+SIZES_OF_CALLS = {"": (120, 44), "-80x24": (80, 24)}
 
 REPLY = """The job imports `quail.rates`, which **moved** to `quail.money` in 3f2a91c. Three things follow:
 
@@ -46,6 +48,47 @@ def run(day: date) -> None:
 ```
 
 Shall I change the import and run the test again?"""
+
+JOB = '''"""The nightly job."""
+
+import sys
+
+sys.path.insert(0, ".")
+from quail.rates import rates
+
+
+def run(day: str) -> int:
+    """Load the rates of a day."""
+    return len(rates(day))
+
+
+print(run("2020-09-29"), "rates")
+'''
+EDITS = [
+    {"old": "from quail.rates import rates", "new": "from quail.money import rates"},
+    {
+        "old": '    """Load the rates of a day."""\n    return len(rates(day))',
+        "new": '    """Load the rates of a day and say how many there are."""\n'
+        "    return len(rates(day, strict=True))",
+    },
+]
+SUITE = 'for n in $(seq 12 90); do echo "tests/test_$n.py ....... [$n %]"; sleep 0.05; done; sleep 60'
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """A tool call of the scripted model."""
+    return {"name": name, "input": arguments}
+
+
+SCRIPT: list[dict[str, Any]] = [
+    {"text": "I run the job.", "tools": [call("shell", command="python3 jobs/nightly.py")]},
+    {"tools": [call("search_files", pattern="def rates"), call("read_file", path="jobs/nightly.py")]},
+    {"tools": [call("edit_file", path="jobs/nightly.py", edits=EDITS)]},
+    {"tools": [call("shell", command="python3 jobs/nightly.py")]},
+    {"text": "The job runs again: `rates` moved to `quail.money`."},
+    {"text": "Gladly.", "tools": [call("shell", command=SUITE)]},
+]
+"""What the model does in the pictures of tool calls."""
 
 EARLIER = (
     ("20200927-081400-3f9a", "wren", "Explain how rates are rounded at the end of a quarter", 7),
@@ -156,6 +199,52 @@ async def pictures(settings: Settings, suffix: str, size: tuple[int, int]) -> No
     await close(app)
 
 
+async def pictures_of_calls(settings: Settings, suffix: str, size: tuple[int, int]) -> None:
+    """The pictures of a question, of cards and of a cancelled turn at one size."""
+    app = TauApp(settings, OpenRequest(channel="tui", name="lark", can_ask=True))
+    async with app.run_test(size=size) as pilot:
+
+        async def answered_yes(question: str, picture: str = "") -> None:
+            panel = await asked(app, pilot, question)
+            if picture:
+                save(app, f"{picture}{suffix}")
+            await pilot.press("y")
+            await until(pilot, lambda: not panel.is_attached)
+
+        async def send(text: str) -> None:
+            on_chat(app).prompt.insert(text)
+            await pilot.press("enter")
+
+        await until(pilot, lambda: on_chat(app).status.activity == "Ready")
+        await send("The nightly job fails since Tuesday. Fix it, please")
+        await answered_yes("shell")
+        await answered_yes("edit_file", "question")
+        await answered_yes("shell")
+        await until(pilot, lambda: on_chat(app).status.activity == "Ready")
+        save(app, f"cards{suffix}")
+        await send("Thanks! Now run the whole suite")
+        await answered_yes("shell")
+        await until(pilot, lambda: "test_30" in app.screen.query(ToolCard).last().render().plain)
+        await pilot.press("escape")
+        await until(pilot, lambda: on_chat(app).status.activity == "Ready")
+        save(app, f"cancelled{suffix}")
+    await close(app)
+
+
+async def asked(app: TauApp, pilot: Pilot[None], tool: str) -> Question:
+    """Wait until this tool's question is open and a key answers it."""
+
+    def panel() -> Question | None:
+        open_one = on_chat(app).questions.panel
+        return open_one if open_one is not None and open_one.asked.tool == tool else None
+
+    await until(pilot, panel)
+    await pilot.pause(QUIET_SECONDS)
+    question = panel()
+    assert question is not None
+    return question
+
+
 def on_chat(app: TauApp) -> ChatScreen:
     """The main screen."""
     screen = app.screen_stack[0]
@@ -195,6 +284,14 @@ def main() -> None:
             )
             record_sessions(home, directory)
             asyncio.run(pictures(settings, suffix, size))
+            (directory / "quail").mkdir()
+            (directory / "jobs").mkdir()
+            (directory / "quail" / "money.py").write_text(
+                "def rates(day, strict=False):\n    return list(day)\n", encoding="utf-8"
+            )
+            (directory / "jobs" / "nightly.py").write_text(JOB, encoding="utf-8")
+            script.write_text(json.dumps(SCRIPT), encoding="utf-8")
+            asyncio.run(pictures_of_calls(settings, suffix, SIZES_OF_CALLS[suffix]))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,12 @@ _UNSAFE = re.compile(
     "]"
 )
 _WHITE_SPACE = re.compile(r"\s+")
+_BLANK = " \t\u00a0\u115f\u1160\u1680\u2000-\u200a\u202f\u205f\u2800\u3000\u3164\uffa0"
+_GAP = re.compile(f"^[{_BLANK}]{{41,}}|(?<=[^{_BLANK}\n])[{_BLANK}]{{9,}}", re.MULTILINE)
+_EMPTY_LINES = re.compile(f"\n(?:[{_BLANK}]*\n){{4,}}")
+_LIKE_A_MARK = re.compile("[␠⏎](?=×)")
+MARK = re.compile("[␠⏎]×[0-9,]+")
+"""Where `spelled_out` counts what it does not show."""
 
 
 def visible(text: str) -> str:
@@ -31,6 +37,17 @@ def one_line(text: str, limit: int = 400) -> str:
     """`visible` text on one line: every run of white space is one space, cut with ``…`` after `limit`."""
     flat = _WHITE_SPACE.sub(" ", visible(text[: limit * 4])).strip()
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def spelled_out(text: str) -> str:
+    """`visible` text in which nothing can be pushed out of sight: long gaps are counted.
+
+    More than 8 blanks in a line (more than 40 where it begins) become ``␠×300``, more than 4 ends of lines in
+    a row ``⏎×300`` on a line of its own. What looks like such a mark already becomes an escape.
+    """
+    text = _LIKE_A_MARK.sub(_escape, visible(text))
+    text = _GAP.sub(lambda gap: f"␠×{len(gap.group()):,}", text)
+    return _EMPTY_LINES.sub(lambda lines: f"\n⏎×{lines.group().count(chr(10)):,}\n", text)
 
 
 def _escape(match: re.Match[str]) -> str:

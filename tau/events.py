@@ -94,7 +94,7 @@ class ToolOutputDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolUseEnded:
-    """A tool call is over. `duration` is in seconds."""
+    """A tool call is over. `duration` is in seconds; `rule` names the pattern by which it was ``allowed``."""
 
     tool_use_id: str
     name: str
@@ -102,6 +102,7 @@ class ToolUseEnded:
     result: str
     duration: float
     approval: Approval = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ def utc_now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRecord:
-    """A finished call of any tier."""
+    """A finished call of any tier; `rule` names the pattern by which it was ``allowed``."""
 
     tool: str
     tier: int
@@ -211,6 +212,7 @@ class ToolCallRecord:
     approval: Approval
     duration: float
     tool_use_id: str
+    rule: str = ""
     at: str = field(default_factory=utc_now)
     kind: Literal["tool_call"] = "tool_call"
 

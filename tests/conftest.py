@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -9,9 +10,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.terminal import Open, Terminal
 
 TAU = str(Path(sys.executable).with_name("tau"))
 """The installed command."""
@@ -157,3 +161,20 @@ def make_tau_env(root: Path) -> TauEnv:
 def tau_env(tmp_path: Path) -> TauEnv:
     """A sealed home and the installed command in it; nothing is configured."""
     return make_tau_env(tmp_path)
+
+
+@pytest.fixture
+def terminal(tau_env: TauEnv) -> Iterator[Open]:
+    """Opens the installed command in pseudo-terminals, in the sealed home."""
+    from tests.terminal import Terminal
+
+    opened: list[Terminal] = []
+
+    def open_one(*arguments: str, command: str = TAU) -> Terminal:
+        opened.append(Terminal(tau_env, *arguments, command=command))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        with contextlib.suppress(OSError):  # its end of the terminal is closed already
+            one.process.close(force=True)

@@ -12,8 +12,8 @@ INTERRUPTED_RESULT = "The call was interrupted; its outcome is unknown and it ma
 NO_OUTPUT = "(no output)"
 NO_REPLY = "(no reply)"
 UNFINISHED_NOTICE = "The previous turn did not finish."
-RESULT_SUMMARY = 2_000
-"""Characters of a tool result that its event record keeps; the message keeps all of it."""
+SUMMARY_HEAD, SUMMARY_TAIL = 1_600, 400
+"""Characters of a long tool result that its event keeps, from its beginning and its end."""
 
 LOST_REQUEST = "(The message before this reply could not be saved.)"
 CUT_MARK = "[interrupted]"
@@ -124,14 +124,20 @@ def interrupted_result(tool_use_id: str) -> dict[str, Any]:
 
 
 def recorded_result(event: dict[str, Any]) -> dict[str, Any]:
-    """The ``toolResult`` of a call from its event, whose result is whole unless it is very long."""
+    """The ``toolResult`` of a call from its event, which keeps the `summary` of a result."""
     use_id = str(event["tool_use_id"])
     if event.get("status") not in ("success", "error"):
         return dict(interrupted_result(use_id)["toolResult"])
-    text = str(event.get("result") or "")
-    if len(text) >= RESULT_SUMMARY:
-        text += "\n[The rest of this result was lost when the turn was cut off.]"
-    return {"toolUseId": use_id, "status": event["status"], "content": [{"text": text or NO_OUTPUT}]}
+    text = str(event.get("result") or "") or NO_OUTPUT
+    return {"toolUseId": use_id, "status": event["status"], "content": [{"text": text}]}
+
+
+def summary(result: str) -> str:
+    """A result as its event keeps it: whole, or its two ends; the message keeps all of a long one."""
+    if len(result) <= SUMMARY_HEAD + SUMMARY_TAIL:
+        return result
+    gone = len(result) - SUMMARY_HEAD - SUMMARY_TAIL
+    return f"{result[:SUMMARY_HEAD]}\n[… {gone:,} characters are not kept here …]\n{result[-SUMMARY_TAIL:]}"
 
 
 def mend(stored: Sequence[StoredMessage], *, first: int, count: int) -> History:

@@ -52,11 +52,9 @@ class Permission:
         arguments = dict(use["input"] or {})
         verdict = await self._judged(tool, arguments)
         if verdict.action == "refuse":
-            return self._denied(use, turn, verdict.reason)
+            return self._denied(use, turn, verdict.reason) if verdict.rule else verdict.reason
         if verdict.action == "run":
-            if int(getattr(tool, "tier", 2)) >= 2:
-                turn.approvals[use["toolUseId"]] = "allowed"
-            return ""
+            return self._allowed(tool, use, turn, verdict.rule)
         if self._ask is None:
             self._record_decision(use, "no", notices.NOBODY_TO_ASK)
             return self._denied(use, turn, notices.NOBODY_TO_ASK)
@@ -79,8 +77,7 @@ class Permission:
         # An answer given meanwhile may have approved or denied just this.
         verdict = await self._judged(tool, arguments)
         if verdict.action == "run":
-            turn.approvals[use["toolUseId"]] = "allowed"
-            return ""
+            return self._allowed(tool, use, turn, verdict.rule)
         if same in turn.denied or len(turn.denied) >= MOST_DENIED:
             return self._denied(use, turn, notices.DENIED_BEFORE)
         decision: Decision = "no"
@@ -90,7 +87,7 @@ class Permission:
             try:
                 preview = await self._preview(tool, arguments)
             except Refused as refused:
-                return self._denied(use, turn, str(refused))
+                return str(refused)  # it cannot be carried out, so there is nothing to ask
             asked = ApprovalAsked(
                 use["toolUseId"], use["name"], arguments, verdict.offers, verdict.unclear, preview
             )
@@ -111,6 +108,12 @@ class Permission:
     async def _preview(self, tool: Any, arguments: Mapping[str, Any]) -> str:
         preview = getattr(tool, "preview", None)
         return "" if preview is None else await asyncio.to_thread(preview, arguments)
+
+    def _allowed(self, tool: Any, use: Mapping[str, Any], turn: Turn, rule: str) -> str:
+        if int(getattr(tool, "tier", 2)) >= 2:
+            turn.approvals[use["toolUseId"]] = "allowed"
+            turn.rules[use["toolUseId"]] = rule
+        return ""
 
     def _denied(self, use: Mapping[str, Any], turn: Turn, reason: str) -> str:
         turn.approvals[use["toolUseId"]] = "denied"

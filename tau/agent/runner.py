@@ -20,11 +20,11 @@ from tau.agent import notices, tracing
 from tau.agent.history import (
     INTERRUPTED_RESULT,
     LOST_REQUEST,
-    RESULT_SUMMARY,
     UNFINISHED_NOTICE,
     clean_text,
     cut_off,
     holds,
+    summary,
     tool_use_ids,
 )
 from tau.agent.hooks import TurnHooks
@@ -333,17 +333,19 @@ class AgentRunner:
         if turn is None or call is None:
             return
         approval = turn.approvals.get(use_id, "not_needed")
-        self._emit(ToolUseEnded(use_id, call.name, status, result, duration, approval))
+        rule = turn.rules.get(use_id, "")
+        self._emit(ToolUseEnded(use_id, call.name, status, result, duration, approval, rule))
         self._record(
             ToolCallRecord(
                 tool=call.name,
                 tier=call.tier,
                 arguments=call.arguments,
                 status=status,
-                result=result[:RESULT_SUMMARY],
+                result=summary(result),
                 approval=approval,
                 duration=round(duration, 4),
                 tool_use_id=use_id,
+                rule=rule,
             )
         )
 

@@ -41,6 +41,7 @@ class Turn:
         closing: Text to append as the assistant's message without a model call, or empty.
         calls: The tool calls that run, by id.
         approvals: How calls came to run or not, by id; absent for those that needed nobody's yes.
+        rules: The patterns by which calls were allowed, by id.
         denied: Calls that a person denied, by tool and arguments.
     """
 
@@ -52,6 +53,7 @@ class Turn:
         self.closing = ""
         self.calls: dict[str, Call] = {}
         self.approvals: dict[str, Approval] = {}
+        self.rules: dict[str, str] = {}
         self.denied: set[str] = set()
 
     def take(self, event: dict[str, Any]) -> str:

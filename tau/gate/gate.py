@@ -27,12 +27,14 @@ class Verdict:
     Attributes:
         action: ``run`` it, ``ask`` a person, or ``refuse`` it.
         reason: Why it is refused, a sentence for the model; empty otherwise.
+        rule: The pattern by which a call of tier 2 runs, or is denied; several are separated by commas.
         offers: Patterns that a person may approve for the session; together they cover the call.
         unclear: Why a person must look, a phrase each.
     """
 
     action: Literal["run", "ask", "refuse"]
     reason: str = ""
+    rule: str = ""
     offers: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
 
@@ -85,11 +87,11 @@ class Gate:
         call = _CALLS[subject.kind](value, self._context) if subject is not None else _Named()
         for pattern in patterns.of_tool(self._deny, name):
             if not pattern.text or call.mentions(pattern.text):
-                return Verdict(
-                    "refuse",
+                reason = (
                     f"Refused: the person's configuration denies {pattern}. "
-                    "It is final; do not try it in another way.",
+                    "It is final; do not try it in another way."
                 )
+                return Verdict("refuse", reason, str(pattern))
         for pattern in patterns.of_tool(self._ask, name):
             if not pattern.text or call.mentions(pattern.text):
                 return Verdict("ask", unclear=(f"your configuration asks for {pattern}", *call.unclear))
@@ -99,12 +101,13 @@ class Gate:
             return RUN
         approved = patterns.of_tool([*self._allow, *self._session], name)
         if any(not pattern.text for pattern in approved):
-            return RUN
+            return Verdict("run", rule=name)
         missing = call.missing([pattern.text for pattern in approved])
         if missing is None:
             return Verdict("ask", unclear=call.unclear)
         if not missing:
-            return RUN
+            covering = [pattern for pattern in approved if call.needs(pattern.text)]
+            return Verdict("run", rule=", ".join(dict.fromkeys(map(str, covering))))
         return Verdict("ask", offers=tuple(str(Pattern(name, text)) for text in missing))
 
 
@@ -118,6 +121,9 @@ class _Named:
 
     def missing(self, approved: Sequence[str]) -> tuple[str, ...] | None:
         return ("",)
+
+    def needs(self, text: str) -> bool:
+        return False
 
 
 class _Command:
@@ -146,6 +152,12 @@ class _Command:
             return ()
         return tuple(self._shell.offer(self._shell.Reading(tuple(open_ones), ()))) or None
 
+    def needs(self, text: str) -> bool:
+        """Whether a pattern covers a part of the command that is not free anyway."""
+        return any(
+            not command.free and self._shell.covers(text, command) for command in self._reading.commands
+        )
+
 
 class _PathCall:
     """A file, judged where its links lead."""
@@ -172,6 +184,9 @@ class _PathCall:
             return None
         return ("**",)
 
+    def needs(self, text: str) -> bool:
+        return patterns.covers_path(text, self._path)
+
 
 class _Address:
     """An address, judged by its site and path."""
@@ -189,6 +204,9 @@ class _Address:
             return ()
         site = patterns.host_pattern(self._url)
         return (site,) if site else None
+
+    def needs(self, text: str) -> bool:
+        return patterns.covers_url(text, self._url)
 
 
 _CALLS: dict[str, Callable[[str, ToolContext], _Command | _PathCall | _Address]] = {

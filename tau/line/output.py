@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from shutil import get_terminal_size
 
+from tau.calls import CHANGES_FILES, ending, main_argument, went_wrong, without_colour, without_ending
+from tau.diff_reader import parse
 from tau.display import one_line, visible
 from tau.events import (
     ApprovalAsked,
@@ -13,20 +17,50 @@ from tau.events import (
     Notice,
     TextDelta,
     ToolUseEnded,
+    ToolUseStarted,
     TurnEnd,
     TurnEvent,
 )
 
+LAST_LINES = 8
+"""Lines of the result of a call that failed."""
 
-def note(text: str) -> None:
-    """Write lines to stderr, dimmed where it shows colour. That stderr is closed or full is no failure."""
-    dim = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    shown = visible(text)
+_CODES = {
+    "dim": ("\x1b[2m", "\x1b[22m"),
+    "bold": ("\x1b[1m", "\x1b[22m"),
+    "red": ("\x1b[31m", "\x1b[39m"),
+    "green": ("\x1b[32m", "\x1b[39m"),
+    "yellow": ("\x1b[33m", "\x1b[39m"),
+    "cyan": ("\x1b[36m", "\x1b[39m"),
+}
+
+
+def write_lines(lines: Iterable[tuple[str, str]], *, fold: bool = False) -> None:
+    """Write lines to stderr, each in its colour (``red``, ``dim``, …, or none) where stderr shows colour.
+
+    That stderr is closed or full is no failure.
+
+    Args:
+        lines: The lines and their colours.
+        fold: Break lines that are too long for the terminal and indent what follows, so that it cannot be
+            taken for a line of its own.
+    """
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    shown = []
+    for text, colour in lines:
+        begin, end = _CODES[colour] if coloured and colour else ("", "")
+        pieces = _folded(visible(text)) if fold else [visible(text)]
+        shown += [f"{begin}{piece}{end}\n" for piece in pieces]
     try:
-        sys.stderr.write(f"\x1b[2m{shown}\x1b[22m\n" if dim else f"{shown}\n")
+        sys.stderr.write("".join(shown))
         sys.stderr.flush()
     except OSError:
         return
+
+
+def note(text: str) -> None:
+    """Write lines to stderr, dimmed where it shows colour."""
+    write_lines([(text, "dim")])
 
 
 class ReplyWriter:
@@ -45,6 +79,7 @@ class ReplyWriter:
         self._current: list[str] = []
         self._line_open = False
         self._held = ""
+        self._about: dict[str, str] = {}
 
     def show(self, event: TurnEvent) -> None:
         """Render one event.
@@ -66,11 +101,11 @@ class ReplyWriter:
                 self._current.clear()
             case ApprovalAsked():
                 self._close_line()  # the question comes next
-            case ToolUseEnded(name=name, status=status, duration=duration, result=result, approval=approval):
-                asked = f" · {approval}" if approval in ("approved", "denied") else ""
-                ok = status == "success"
-                outcome = asked if ok else f"{asked} · {status}: {one_line(result, 200)}"
-                self.note(f"{name}  {_duration(duration)}{outcome}")
+            case ToolUseStarted(tool_use_id=tool_use_id, arguments=arguments):
+                self._about[tool_use_id] = main_argument(arguments)
+            case ToolUseEnded():
+                self._close_line()
+                write_lines(call_lines(event, self._about.pop(event.tool_use_id, "")))
             case ModelRetrying(attempt=attempt, delay=delay, reason=reason):
                 self.note(f"{reason}; try {attempt + 1} in {delay:.0f} s")
             case Notice(text=text):
@@ -115,6 +150,64 @@ class ReplyWriter:
     def _close_line(self) -> None:
         if self._line_open:
             self._write("\n")
+
+
+def call_lines(ended: ToolUseEnded, about: str) -> list[tuple[str, str]]:
+    """A call that is over as one line, and the last lines of its result when it failed, with their colours.
+
+    Args:
+        ended: The call.
+        about: Its main argument, on one line; cut where the terminal is too narrow.
+    """
+    end = ending(ended.name, ended.result)
+    denied = ended.approval == "denied"
+    failed = (ended.status == "error" or went_wrong(end)) and not denied
+    facts: list[str] = [ended.approval] if ended.approval in ("approved", "allowed", "denied") else []
+    diff = parse(ended.result) if ended.status == "success" and ended.name in CHANGES_FILES else None
+    if diff is not None:
+        facts.append(f"+{diff.added} -{diff.removed}")
+    if went_wrong(end):
+        facts.append(end)
+    elif failed or ended.status == "cancelled":
+        facts.append("failed" if failed else "cancelled")
+    if not denied:
+        facts.append(_duration(ended.duration))
+    name, how = one_line(ended.name, 60), " · ".join(facts)
+    room = get_terminal_size((120, 24)).columns - len(name) - len(how) - 5
+    line = f"{name}  {_cut(about, max(room, 20))}  {how}" if about else f"{name}  {how}"
+    lines = [(line, "red" if failed else "dim")]
+    if denied:
+        return [*lines, (f"  {one_line(ended.result, 200)}", "dim")]
+    if failed:
+        text = without_colour(without_ending(ended.name, ended.result)).strip("\n")
+        lines += [(f"  {row}", "dim") for row in _last_lines(text)]
+    return lines
+
+
+def _folded(line: str) -> list[str]:
+    """The line in pieces that fit into the terminal's width, all but the first indented."""
+    from rich.cells import chop_cells
+
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return [line]
+    line = line.expandtabs(4)
+    first = chop_cells(line, max(8, width))[0] if line else ""
+    rest = line[len(first) :]
+    return [first, *(f"    {piece}" for piece in chop_cells(rest, max(8, width - 4)) if piece)]
+
+
+def _last_lines(text: str) -> list[str]:
+    rows = [one_line(row, 400) if len(row) > 400 else row for row in text[-8_000:].split("\n")]
+    return [row for row in rows[-LAST_LINES:] if row.strip()]
+
+
+def _cut(text: str, room: int) -> str:
+    if len(text) <= room:
+        return text
+    tail = (room - 1) // 2
+    return f"{text[: room - 1 - tail]}…{text[-tail:]}"
 
 
 def _duration(seconds: float) -> str:

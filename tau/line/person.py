@@ -29,10 +29,14 @@ class Terminal(Protocol):
     def keys(self, cancel: Callable[[], None]) -> AbstractContextManager[None]:
         """While this is open, Esc and Ctrl-C call `cancel`."""
 
-    async def confirm(self, question: str) -> bool:
-        """Ask a question on stderr while `keys` is open; it is answered with y or n, and Enter.
+    async def answer(self, question: str, *, at_once: bool = False) -> str:
+        """Ask a question on stderr while `keys` is open; the answer is a line.
 
         What was being typed when the question came is no answer: it is kept for the next message.
+
+        Args:
+            question: What is shown before the cursor.
+            at_once: The person is answering already; what is typed now counts.
 
         Raises:
             EOFError: The person is done.
@@ -41,13 +45,6 @@ class Terminal(Protocol):
 
 QUIET_SECONDS = 0.35
 """Typing counts as an answer only after this long without any."""
-
-AGAIN = "y or n? "
-
-
-def answer_of(line: str) -> bool | None:
-    """What a line says: yes, no, or neither."""
-    return {"y": True, "yes": True, "n": False, "no": False}.get(line.strip().lower())
 
 
 class PlainTerminal:
@@ -72,19 +69,16 @@ class PlainTerminal:
         """Nothing: the signal handler sees Ctrl-C."""
         return nullcontext()
 
-    async def confirm(self, question: str) -> bool:
+    async def answer(self, question: str, *, at_once: bool = False) -> str:
         """See `Terminal`."""
-        quiet_until = monotonic() + QUIET_SECONDS
+        quiet_until = monotonic() + (0 if at_once else QUIET_SECONDS)
         _write(question)
         while True:
             line = await self._line()
-            if monotonic() < quiet_until:
-                self._kept.append(line)
-                quiet_until = monotonic() + QUIET_SECONDS
-            elif (answer := answer_of(line)) is not None:
-                return answer
-            else:
-                _write(AGAIN)
+            if monotonic() >= quiet_until:
+                return line
+            self._kept.append(line)
+            quiet_until = monotonic() + QUIET_SECONDS
 
     async def _line(self) -> str:
         """The next line; a caller that stops waiting leaves it to the next one."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tau.conversation.state import (
     Cleared,
     CommandResult,
+    ConversationState,
     Help,
     ModelListing,
     Opening,
@@ -45,6 +46,14 @@ async def opened(
     from tau.conversation import Conversation
 
     conversation = Conversation.start(settings, request)
+    told: list[str] = []
+
+    def tell_tool_problems(state: ConversationState) -> None:
+        for line in state.tool_problems[len(told) :]:
+            note(line)
+            told.append(line)
+
+    conversation.watch(tell_tool_problems)
     try:
         opening = await conversation.ready()
         for notice in [*notices, *opening.notices]:

@@ -20,10 +20,11 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import create_output
 from prompt_toolkit.shortcuts import CompleteStyle
+from prompt_toolkit.utils import get_cwidth
 
 from tau.conversation.commands import COMMANDS
 from tau.errors import UsageError
-from tau.line.person import AGAIN, QUIET_SECONDS, answer_of
+from tau.line.person import QUIET_SECONDS
 
 _ESCAPE_WAIT = 0.1
 """Seconds after which a lone escape byte is the Esc key and not the start of another key."""
@@ -107,11 +108,11 @@ class EditingTerminal:
                     flush.cancel()
         store_typeahead(self._input, early)
 
-    async def confirm(self, question: str) -> bool:
+    async def answer(self, question: str, *, at_once: bool = False) -> str:
         """See `Terminal`."""
         sys.stderr.write(question)
         sys.stderr.flush()
-        self._answer = _Answer()
+        self._answer = _Answer(0 if at_once else QUIET_SECONDS)
         try:
             return await self._answer.given
         finally:
@@ -122,10 +123,10 @@ class EditingTerminal:
 class _Answer:
     """The line that answers a question, key by key."""
 
-    def __init__(self) -> None:
-        self.given: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    def __init__(self, quiet_seconds: float) -> None:
+        self.given: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._typed = ""
-        self._quiet_until = monotonic() + QUIET_SECONDS
+        self._quiet_until = monotonic() + quiet_seconds
 
     def take(self, pressed: KeyPress) -> bool:
         """Take a key; False when it belongs to what was being typed."""
@@ -135,16 +136,14 @@ class _Answer:
         if self.given.done():
             return False
         if pressed.key == Keys.ControlM:
-            answer = answer_of(self._typed)
-            if answer is None:
-                self._typed = ""
-                sys.stderr.write(f"\n{AGAIN}")
-            else:
-                self.given.set_result(answer)
+            self.given.set_result(self._typed)
+        elif pressed.key == Keys.BracketedPaste:
+            return False
         elif pressed.key == Keys.ControlH and self._typed:
+            width = get_cwidth(self._typed[-1])
             self._typed = self._typed[:-1]
-            sys.stderr.write("\b \b")
-        elif len(pressed.key) == 1 and pressed.key.isascii() and pressed.key.isprintable():
+            sys.stderr.write("\b \b" * width)
+        elif len(pressed.key) == 1 and pressed.key.isprintable():
             self._typed += pressed.key
             sys.stderr.write(pressed.key)
         sys.stderr.flush()

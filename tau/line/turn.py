@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from tau.events import ApprovalAsked, ApprovalClosed, TurnEnd, TurnEvent
+from tau.events import ApprovalAsked, ApprovalClosed, ToolUseEnded, TurnEnd, TurnEvent
 from tau.line.process import Signals
 from tau.line.questions import Questions
 
@@ -45,20 +45,32 @@ class TurnRunner:
         self._cancelling: asyncio.Future[None] | None = None
 
     async def run(self, text: str, show: Callable[[TurnEvent], None]) -> Outcome:
-        """Send a message and hand every event of its turn to `show`."""
+        """Send a message and hand every event of its turn to `show`.
+
+        Where nobody can be asked, a turn in which a call was refused has failed: a script learns it that way.
+        """
         outcome = Outcome.DONE
         keys = self._terminal.keys(self._interrupt) if self._terminal else nullcontext()
         with self._signals.interrupt_calls(self._interrupt), keys:
             async for event in self._conversation.send(text):
                 show(event)
                 self._put_questions(event)
-                if isinstance(event, TurnEnd) and event.stop_reason != "end_turn":
+                if self._has_failed(event):
                     outcome = Outcome.FAILED
         if self._cancelling is not None:
             await self._cancelling
             self._cancelling = None
             return Outcome.INTERRUPTED
         return outcome
+
+    def _has_failed(self, event: TurnEvent) -> bool:
+        match event:
+            case TurnEnd(stop_reason=stop_reason):
+                return stop_reason != "end_turn"
+            case ToolUseEnded(approval="denied"):
+                return self._terminal is None
+            case _:
+                return False
 
     def _put_questions(self, event: TurnEvent) -> None:
         if self._questions is None:

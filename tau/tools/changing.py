@@ -96,7 +96,7 @@ class Changer:
         return text_form.showable(change.difference.text)
 
     def run(self, arguments: Mapping[str, Any], cancelled: threading.Event | None) -> str:
-        """Carry out a call; its summary and the unified difference.
+        """Carry out a call; its summary and, where there was something before, the unified difference.
 
         Raises:
             Refused: It cannot be carried out, or would not do what was shown. Nothing has changed.
@@ -115,6 +115,8 @@ class Changer:
             replacing.replace(self._context, change.real, before, change.after, check=watch.check)
             if not before or self._context.seen.digest(change.real) == digest(before):
                 self._context.seen.note(change.real, digest(change.after))
+        if before is None:
+            return text_form.showable(change.summary)  # the model has just written all of it
         return text_form.showable(f"{change.summary}\n{change.difference.text}")
 
     @staticmethod

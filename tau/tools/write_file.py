@@ -20,7 +20,7 @@ from tau.tools.unified_diff import difference
 DESCRIPTION = (
     "Write a whole text file. A new one gets the directories it needs; an existing one must be read with "
     "read_file first and is replaced. To change a part of a file use edit_file instead. "
-    "The result shows what changed as a unified diff."
+    "When a file is replaced the result shows what changed as a unified diff."
 )
 ARGUMENTS: dict[str, Any] = {
     "path": {"type": "string", "description": "The file, relative to the working directory."},

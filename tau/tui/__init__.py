@@ -39,7 +39,7 @@ def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = (
 
     if sys.__stderr__ is None or not sys.__stderr__.isatty():
         raise UsageError("tau tui draws on stderr, which is no terminal", "leave stderr where it is")
-    gc.disable()  # until everything is imported: see settle_memory
+    gc.disable()  # until everything is imported: see tau.tui.memory
     from tau.tui.app import TauApp
 
     app = TauApp(settings, replace(request, can_ask=True), warnings)
@@ -57,6 +57,9 @@ async def _run(app: TauApp, *, mouse: bool) -> None:
     _say_goodbye(app)
     if not closed:
         # What the conversation waits for may never come, and the end of the loop would wait for it, too.
+        from tau.tools.background import stop_background
+
+        stop_background()
         logging.shutdown()
         os._exit(app.exit_code)
 

@@ -19,7 +19,7 @@ from textual.worker import WorkerFailed
 
 from tau.tui.messages import EndApp
 from tau.tui.screens.chat import ChatScreen
-from tau.tui.theme import CHOICES, THEMES, theme_name
+from tau.tui.theme import CHOICES, THEMES, theme_name, variables_for
 
 if TYPE_CHECKING:
     from tau.config.settings import Settings
@@ -78,9 +78,15 @@ class TauApp(App[None]):
             )
         self.theme = chosen or theme_name("auto") or THEMES[0].name
 
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The colours of tau's own that a theme of Textual does not define."""
+        return variables_for(self.current_theme)
+
     def get_default_screen(self) -> Screen[None]:
         """The conversation's screen."""
-        self._chat_screen = ChatScreen(self._settings, self._request.role or "default", self._warnings)
+        self._chat_screen = ChatScreen(
+            self._settings, self._request.role or "default", self._warnings, bare=self._request.bare
+        )
         return self._chat_screen
 
     async def on_event(self, event: Event) -> None:
@@ -128,8 +134,8 @@ class TauApp(App[None]):
 
     def stop_download(self) -> None:
         """Stop the download of a model, if one runs; called when the app has ended."""
-        if self._chat_screen is not None and self._chat_screen.installer is not None:
-            self._chat_screen.installer.stop(INSTALL_SECONDS)
+        if self._chat_screen is not None:
+            self._chat_screen.offered.stop(INSTALL_SECONDS)
 
     @on(EndApp)
     def _leave(self, message: EndApp) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from textual.content import Content
-
-from tau.display import one_line
-
-MAIN_ARGUMENTS = ("path", "command", "pattern", "query", "url", "name", "label", "text")
 
 
 def shorten_end(text: str, width: int) -> str:
@@ -21,18 +16,34 @@ def shorten_end(text: str, width: int) -> str:
     return set_cell_size(text, max(0, width - 1)).rstrip() + "…" if width > 0 else ""
 
 
-def shorten_middle(text: str, width: int) -> str:
-    """The text in at most `width` cells, its middle replaced by ``…`` when it is longer."""
+def shorten_middle(text: str, width: int, *, tail_share: float = 2 / 3) -> str:
+    """The text in at most `width` cells, its middle replaced by ``…`` when it is longer.
+
+    Args:
+        text: The text.
+        width: Cells.
+        tail_share: How much of what is kept comes from its end.
+    """
     if cell_len(text) <= width:
         return text
     if width < 4:
         return shorten_end(text, width)
-    tail_width = (width - 1) * 2 // 3
+    tail_width = int((width - 1) * tail_share)
     head = set_cell_size(text, width - 1 - tail_width).rstrip()
-    tail = text
+    tail = text[-tail_width:]
     while cell_len(tail) > tail_width:
         tail = tail[1:]
     return f"{head}…{tail}"
+
+
+def newest(text: str, width: int) -> str:
+    """The end of the text in at most `width` cells, after ``…`` when there is more before it."""
+    if cell_len(text) <= width:
+        return text
+    tail = text[-width:]
+    while cell_len(tail) >= width:
+        tail = tail[1:]
+    return f"…{tail}"
 
 
 def shorten_path(path: str, home: str | None = None) -> str:
@@ -44,10 +55,19 @@ def shorten_path(path: str, home: str | None = None) -> str:
 
 
 def folded(line: str, width: int) -> list[str]:
-    """The line in pieces of at most `width` cells; together they are the whole line."""
-    if line.isascii():
-        return [line[start : start + width] for start in range(0, len(line), width)] or [""]
-    return chop_cells(line, width)
+    """The line in pieces of at most `width` cells, cut between words if possible; together they are it."""
+    if len(line) <= width and (line.isascii() or cell_len(line) <= width):
+        return [line]
+    pieces, place, ascii_only = [], 0, line.isascii()
+    while place < len(line):
+        end = place + width
+        if not ascii_only:
+            end = place + max(1, len(chop_cells(line[place:end], width)[0]))
+        if end < len(line) and (space := line.rfind(" ", place + width * 2 // 3, end)) > 0:
+            end = space + 1
+        pieces.append(line[place:end])
+        place = end
+    return pieces
 
 
 def spread(left: Content, right: Content, width: int) -> Content:
@@ -99,12 +119,3 @@ def size(count: float) -> str:
     if count < 1_000_000_000:
         return f"{count / 1_000_000:.0f} MB"
     return f"{count / 1_000_000_000:.1f} GB"
-
-
-def main_argument(arguments: Mapping[str, Any]) -> str:
-    """The argument that says best what a call is about, on one line."""
-    for name in MAIN_ARGUMENTS:
-        if name in arguments:
-            return one_line(str(arguments[name]), 200)
-    first = next(iter(arguments.values()), "")
-    return one_line(str(first), 200)

@@ -1,4 +1,4 @@
-"""Offers the embedded model where there is none, installs it on a thread of its own, and hands it over."""
+"""Offers the embedded model where there is none, installs it and gets it ready on a thread of its own."""
 
 from __future__ import annotations
 
@@ -6,25 +6,34 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from tau.config.settings import Places
+from tau.config.settings import Settings
+from tau.errors import TauError
 from tau.models.embedded.install import install
 from tau.models.embedded.sources import InstallCancelled, Progress
 from tau.models.embedded.weights import catalogue, folder, recommended
 from tau.tui.widgets.offer import Offer
+
+if TYPE_CHECKING:
+    from tau.agent.first_reading import FirstReading
 
 
 class Installer:
     """One installation at a time; the app stays usable meanwhile.
 
     Args:
-        places: Where tau keeps things.
+        settings: What conversations are held with.
         panel: Shows the offer and the progress.
+        bare: Whether conversations leave the person's own instructions out.
     """
 
-    def __init__(self, places: Places, panel: Offer) -> None:
-        self._places = places
+    def __init__(self, settings: Settings, panel: Offer, *, bare: bool) -> None:
+        self._settings = settings
+        self._places = settings.places
         self._panel = panel
+        self._bare = bare
+        self._reading: FirstReading | None = None
         self._cancelled = threading.Event()
         self._running = False
         self._thread: threading.Thread | None = None
@@ -40,6 +49,7 @@ class Installer:
 
     async def offer(self) -> None:
         """Show what can be installed: the recommended weights, then the smaller ones."""
+        await self._settle()
         first = await asyncio.to_thread(recommended, self._places)
         smaller = [weights for weights in catalogue() if weights.chat and weights.size < first.size]
         self._panel.offer([first, *smaller], str(folder(self._places)))
@@ -68,14 +78,47 @@ class Installer:
         try:
             await self._run(work)
         except InstallCancelled:
-            self._running = False
             await self.offer()
             return False
-        finally:
+        except BaseException:
             self._running = False
             self._cancelled.set()
-        self._panel.prepare()
+            raise
         return True
+
+    async def get_ready(self, role: str) -> str:
+        """Have the installed model read what conversations begin with; the person may skip that.
+
+        The model stays loaded for the conversation to take up, until `close`.
+
+        Args:
+            role: The role it will serve.
+
+        Returns:
+            Why it has not read all, as a sentence for the person, or the empty string.
+        """
+        name = self._panel.installing
+        self._panel.get_ready()
+        loop = asyncio.get_running_loop()
+
+        def report(share: float) -> None:
+            with suppress(RuntimeError):  # the app has ended; the reading is told to stop
+                loop.call_soon_threadsafe(self._panel.get_ready, share)
+
+        def work() -> None:
+            from tau.agent.first_reading import FirstReading
+
+            self._reading = FirstReading(self._settings, name, role=role, bare=self._bare)
+            self._reading.run(report, self._cancelled)
+
+        try:
+            await self._run(work)
+        except TauError as error:
+            what = "was stopped" if self._cancelled.is_set() else f"failed: {error.message}"
+            return f"{name} is installed and used, but its first answer takes longer: getting it ready {what}"
+        finally:
+            self._panel.prepare()
+        return ""
 
     async def _run(self, work: Callable[[], None]) -> None:
         """Run it on a daemon thread: one of an executor would keep the process while a server is silent."""
@@ -104,19 +147,28 @@ class Installer:
         await over
 
     def stop(self, seconds: float) -> None:
-        """Stop the download as the app ends, and wait for that, but no longer than `seconds`."""
+        """Stop what runs as the app ends, and wait for that, but no longer than `seconds`."""
         self._cancelled.set()
         if self._thread is not None:
             self._thread.join(seconds)
 
     def decline(self) -> bool:
-        """Stop the download, keeping what was downloaded, or put the offer away (True)."""
+        """Stop what runs, keeping what was downloaded, or put the offer away (True)."""
         if self._running:
             self._cancelled.set()
             return False
         self._panel.close()
         return True
 
-    def close(self) -> None:
-        """Take the panel away."""
+    async def close(self) -> None:
+        """Take the panel away, and leave the model to the conversation."""
         self._panel.close()
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Nothing runs any more."""
+        self._running = False
+        self._cancelled.set()
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            await asyncio.to_thread(reading.close)  # it may have a process to end

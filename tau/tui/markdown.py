@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from markdown_it import MarkdownIt
@@ -71,12 +72,17 @@ def parse(source: str, *, links_before: int = 0, ansi: bool = False, colour: boo
         ansi: Whether the theme keeps to the terminal's colours.
         colour: Whether code is coloured.
     """
-    tokens = MarkdownIt("gfm-like", {"html": False, "linkify": False}).parse(source)
+    tokens = _parser().parse(source)
     reader = _Reader(links_before, ansi=ansi, colour=colour)
     for token in tokens:
         reader.take(token)
     starts = [token.map[0] for token in tokens if token.level == 0 and token.map]
     return Parsed(reader.blocks, reader.links, starts[-1] if starts else 0)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("gfm-like", {"html": False, "linkify": False})
 
 
 class _Reader:

@@ -77,3 +77,8 @@ class TypedOn(Message):
     """What was typed or pasted while a question came; it belongs to the draft."""
 
     event: Key | Paste
+
+
+@dataclass
+class LinesMoved(Message):
+    """Other lines of a view of lines are in sight, or it has another size."""

@@ -55,6 +55,7 @@ class Questions:
             panel = self.panel
             if panel is not None and panel.asked is not first:
                 self.panel = None
+                self._screen.set_focus(None)  # or else Textual gives it to a card, and scrolls to that
                 await panel.remove()
             if first is not None and self.panel is None:
                 from tau.tui.widgets.question import Question

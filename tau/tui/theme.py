@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 DARK = Theme(
@@ -33,6 +34,14 @@ DARK = Theme(
         "quiet": "#868d99",
         "faint": "#4d5461",
         "chosen": "#242a30",
+        "added": "#7fb77e",
+        "added-text": "#d5d8de",
+        "added-fill": "#1b2a22",
+        "added-word": "#2c4d38",
+        "removed": "#e06c75",
+        "removed-text": "#d5d8de",
+        "removed-fill": "#2e1e22",
+        "removed-word": "#5a2e35",
     },
 )
 
@@ -62,6 +71,14 @@ LIGHT = Theme(
         "quiet": "#6b6e75",
         "faint": "#b0ada6",
         "chosen": "#e3efec",
+        "added": "#1a7f37",
+        "added-text": "#26292e",
+        "added-fill": "#e6f4e8",
+        "added-word": "#bfe5c5",
+        "removed": "#b3261e",
+        "removed-text": "#26292e",
+        "removed-fill": "#fbe9e7",
+        "removed-word": "#f5c5bf",
     },
 )
 
@@ -90,6 +107,14 @@ def _ansi(name: str, base: Theme, chosen: str) -> Theme:
             "quiet": "ansi_bright_black",
             "faint": "ansi_bright_black",
             "chosen": chosen,
+            "added": "ansi_green",
+            "added-text": "ansi_green",
+            "added-fill": "ansi_default",
+            "added-word": "ansi_default",
+            "removed": "ansi_red",
+            "removed-text": "ansi_red",
+            "removed-fill": "ansi_default",
+            "removed-word": "ansi_default",
         },
     )
 
@@ -101,6 +126,28 @@ THEMES = (DARK, LIGHT, ANSI_DARK, ANSI_LIGHT)
 
 CHOICES = ("auto", "dark", "light", "ansi")
 """What ``[tui] theme`` may say."""
+
+
+def variables_for(theme: Theme) -> dict[str, str]:
+    """The colours that tau's own themes define, for one that does not know them: mixed from those it has."""
+    if theme.ansi:
+        return dict((ANSI_DARK if theme.dark else ANSI_LIGHT).variables)
+    colours = theme.to_color_system().generate()
+    ground, text = Color.parse(colours["background"]), Color.parse(colours["foreground"])
+    added, removed = Color.parse(colours["success"]), Color.parse(colours["error"])
+    return {
+        "quiet": ground.blend(text, 0.6).hex,
+        "faint": ground.blend(text, 0.3).hex,
+        "chosen": ground.blend(Color.parse(colours["primary"]), 0.15).hex,
+        "added": added.hex,
+        "added-text": text.hex,
+        "added-fill": ground.blend(added, 0.12).hex,
+        "added-word": ground.blend(added, 0.3).hex,
+        "removed": removed.hex,
+        "removed-text": text.hex,
+        "removed-fill": ground.blend(removed, 0.12).hex,
+        "removed-word": ground.blend(removed, 0.3).hex,
+    }
 
 
 def background_is_light(environment: Mapping[str, str]) -> bool:

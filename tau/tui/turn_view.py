@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
+from tau.calls import main_argument
+from tau.display import one_line
 from tau.events import (
     ApprovalAsked,
     ApprovalClosed,
-    Decision,
     Level,
     MessageEnd,
     ModelRetrying,
@@ -26,10 +27,17 @@ from tau.events import (
     TurnStarted,
     UsageReported,
 )
-from tau.tui.fit import duration, main_argument
-from tau.tui.widgets.blocks import NoticeRow, ReasoningBlock, ToolCard, UserRow
+from tau.tui.fit import duration
+from tau.tui.widgets.blocks import NoticeRow, ReasoningBlock, UserRow
 from tau.tui.widgets.chat import Chat
-from tau.tui.widgets.events_pane import Entry, EventsPane, approval_entry, outcome_of
+from tau.tui.widgets.events_pane import (
+    Entry,
+    EventsPane,
+    allowed_by,
+    approval_entry,
+    outcome_of,
+)
+from tau.tui.widgets.tool_card import ToolCard
 
 if TYPE_CHECKING:
     from tau.tui.widgets.reply import Reply
@@ -101,8 +109,8 @@ class TurnView:
                 await self._turn_end(event)
             case ApprovalAsked(approval_id):
                 self._asked[approval_id] = event
-            case ApprovalClosed(approval_id, decision):
-                self._answered(approval_id, decision)
+            case ApprovalClosed():
+                self._answered(event)
             case UsageReported():
                 pass  # the status row shows the totals of the state
 
@@ -167,7 +175,7 @@ class TurnView:
     async def _tool_started(self, event: ToolUseStarted) -> None:
         self._end_reasoning()
         self.anything = True
-        self._activity = f"Running {event.name}…"
+        self._activity = f"Running {one_line(event.name, 30)}…"
         card = ToolCard(event.name, event.arguments)
         self._cards[event.tool_use_id] = (card, event)
         await self._chat.add(card)
@@ -178,13 +186,25 @@ class TurnView:
         if card is not None:
             card.finish(event.status, event.result, event.duration, event.approval)
         about = main_argument(started.arguments) if started else ""
-        outcome = outcome_of(event.status, event.duration, event.approval)
-        self._events.add(Entry(now(), event.name, about, outcome, trouble=event.status == "error"))
+        failed = event.status == "error" and event.approval != "denied"
+        outcome = outcome_of(event.name, event.status, event.duration, event.approval, event.result)
+        self._events.add(Entry(now(), event.name, about, outcome, failed, allowed_by(event.rule)))
 
-    def _answered(self, approval_id: str, decision: Decision) -> None:
-        asked = self._asked.pop(approval_id, None)
-        if asked is not None:
-            self._events.add(approval_entry(now(), asked.tool, asked.arguments, decision))
+    def _answered(self, closed: ApprovalClosed) -> None:
+        asked = self._asked.pop(closed.approval_id, None)
+        if asked is None:
+            return
+        patterns = asked.offers if closed.decision == "always" else ()
+        self._events.add(
+            approval_entry(
+                now(),
+                asked.tool,
+                asked.arguments,
+                closed.decision,
+                reason=closed.reason,
+                patterns=patterns,
+            )
+        )
 
     async def _turn_end(self, event: TurnEnd) -> None:
         self.end = event

@@ -43,21 +43,31 @@ class Turns:
 
     def submit(self, text: str) -> None:
         """Send a message as soon as it can be."""
-        self._screen.outbox.add(text)
-        self.send_next()
+        if self._free and not len(self._screen.outbox):
+            self._send(text)
+        else:
+            self._screen.outbox.add(text)
+            self.send_next()
 
     def send_next(self) -> None:
         """Send the message that waits longest, if there is one and nothing is in the way."""
-        if not self.busy and self._screen.may_send and (text := self._screen.outbox.next()) is not None:
-            from tau.tui.turn_view import TurnView
+        if self._free and (text := self._screen.outbox.next()) is not None:
+            self._send(text)
 
-            screen = self._screen
-            first_index = screen.conversation.state.message_count
-            self._turn = TurnView(screen.chat, screen.events_pane, first_index)
-            self._text = text
-            self._cancelling = False
-            screen.show_activity()
-            screen.run_worker(self._run(self._turn, text), group="turn")
+    @property
+    def _free(self) -> bool:
+        return not self.busy and self._screen.may_send
+
+    def _send(self, text: str) -> None:
+        from tau.tui.turn_view import TurnView
+
+        screen = self._screen
+        first_index = screen.conversation.state.message_count
+        self._turn = TurnView(screen.chat, screen.events_pane, first_index)
+        self._text = text
+        self._cancelling = False
+        screen.show_activity()
+        screen.run_worker(self._run(self._turn, text), group="turn")
 
     def cancel(self) -> None:
         """Cancel the running turn; with none, take back what waits."""

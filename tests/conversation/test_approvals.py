@@ -70,8 +70,8 @@ async def test_always_holds_for_this_tool_in_this_session_and_no_further(bench: 
             ("jot_note", "always", ["jot_note"]),
             ("write_file", "no", []),
         ]
-        calls = [event.approval for event in stored if isinstance(event, ToolCallRecord)]
-        assert calls == ["approved", "allowed", "denied", "allowed"]
+        calls = [(event.approval, event.rule) for event in stored if isinstance(event, ToolCallRecord)]
+        assert calls == [("approved", ""), ("allowed", "jot_note"), ("denied", ""), ("allowed", "jot_note")]
 
 
 async def test_what_was_approved_ends_with_the_process(bench: Bench) -> None:
@@ -172,3 +172,24 @@ async def test_nothing_runs_after_a_cancel(bench: Bench, when: str) -> None:
         assert isinstance(end, TurnEnd)
         assert end.stop_reason == "cancelled"
     assert not (bench.root / "note.txt").exists()
+
+
+async def test_a_call_that_cannot_be_carried_out_is_nobodys_no(bench: Bench) -> None:
+    edit = {"path": "none.txt", "edits": [{"old": "a", "new": "b"}]}
+    bench.steps["default"] = [
+        {"tools": [{"name": "edit_file", "input": edit, "id": "t1"}]},
+        {"tools": [{"name": "shell", "input": {}, "id": "t2"}]},
+        {"text": "done"},
+    ]
+    async with bench.open(can_ask=True) as conversation:
+        assert outcomes(await answered(conversation, "go")) == [("error", "not_needed")] * 2
+
+
+async def test_a_command_names_the_patterns_by_which_it_ran(bench: Bench) -> None:
+    bench.approvals = ApprovalSettings(allow=["shell: echo *", "shell: wc *", "shell: ls *"])
+    command = {"command": "echo one | wc -c && true"}
+    bench.steps["default"] = [{"tools": [{"name": "shell", "input": command, "id": "t1"}]}, {"text": "done"}]
+    async with bench.open() as conversation:
+        events = await say(conversation, "go")
+    (ended,) = [event for event in events if isinstance(event, ToolUseEnded)]
+    assert (ended.approval, ended.rule) == ("allowed", "shell: echo *, shell: wc *")

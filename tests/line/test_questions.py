@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
-from tau.events import ApprovalAsked
-from tau.line.questions import call_line
+from tau.events import ApprovalAsked, ToolUseEnded
+from tau.line.output import call_lines
+from tau.line.questions import question_lines
 from tests.conftest import TAU
 from tests.line.test_terminal import Chats, chats, code
 
@@ -20,7 +21,7 @@ __all__ = ["chats"]
 
 pytestmark = pytest.mark.terminal
 
-ASKED = r'jot_note {"path": "notes.txt", "text": "one\u001b line"}'
+ASKED = ("jot_note asks to run", "path: notes.txt", r"text: one\x1b line")
 
 
 def jot(tau_env: TauEnv) -> None:
@@ -35,8 +36,9 @@ def told(tau_env: TauEnv) -> str:
 
 def asks(process: pexpect.spawn[str]) -> None:
     """Wait for the question, and until typing answers it."""
-    process.expect_exact(ASKED)
-    process.expect_exact("Run it? y/n ")
+    for line in ASKED:
+        process.expect_exact(line)
+    process.expect_exact("no, because…: ")
 
 
 def answer(process: pexpect.spawn[str], line: str, then: str) -> None:
@@ -70,7 +72,7 @@ def test_no_refuses_it_and_what_is_neither_is_asked_again(
     process.expect("❯|> ")
     process.send("note it\r")
     asks(process)
-    answer(process, "what?\r", "y or n? ")
+    answer(process, "what?\r", "n or r? ")
     process.send("x\x7fn\r")
     process.expect_exact("All done.")
     assert "denied" in process.before
@@ -131,16 +133,98 @@ def test_one_prompt_on_a_terminal_asks_too(tau_env: TauEnv, command: list[str]) 
 def test_in_a_pipe_nothing_is_asked_and_nothing_runs(tau_env: TauEnv, command: list[str]) -> None:
     jot(tau_env)
     done = tau_env.run(*command)
-    assert done.returncode == 0
-    assert "Run it?" not in done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "asks to run" not in done.stdout + done.stderr
     assert "denied" in done.stdout + done.stderr
     assert not (tau_env.directory / "notes.txt").exists()
 
 
-def test_a_question_is_one_line_and_whole() -> None:
-    arguments: dict[str, Any] = {"text": "a\nb\t" + "x" * 5_000, "n": [1, {"deep": None}]}
-    line = call_line(ApprovalAsked("a1", "jot_note", arguments))
-    assert "\n" not in line
-    assert line.startswith('jot_note {"text": "a\\nb\\t')
-    assert "x" * 5_000 in line
-    assert line.endswith('"n": [1, {"deep": null}]}')
+@pytest.mark.parametrize("terminal", ["xterm-256color", "dumb"])
+def test_a_reason_is_told_to_the_model(tau_env: TauEnv, chats: Chats, terminal: str) -> None:
+    jot(tau_env)
+    process = chats.start(TERM=terminal)
+    process.expect("❯|> ")
+    process.send("note it\r")
+    asks(process)
+    answer(process, "r\r", "why not? ")
+    process.send("not thérf\x7fe\r")
+    process.expect_exact("All done.")
+    assert "denied" in process.before
+    assert not (tau_env.directory / "notes.txt").exists()
+    assert "not thére" in told(tau_env)
+
+
+def test_always_is_told_with_its_patterns_and_counts(tau_env: TauEnv, chats: Chats) -> None:
+    call = {"name": "jot_note", "input": {"path": "notes.txt", "text": "a line"}, "id": "t1"}
+    again = {"name": "jot_note", "input": {"path": "notes.txt", "text": "another"}, "id": "t2"}
+    tau_env.scripted({"text": "I note it.", "tools": [call]}, {"tools": [again]}, {"text": "All done."})
+    process = chats.start()
+    process.expect("❯|> ")
+    process.send("note it\r")
+    process.expect_exact("always would allow in this session:\r\n")
+    process.expect_exact("  jot_note")
+    process.expect_exact("a always")
+    process.expect_exact("no, because…: ")
+    answer(process, "a\r", "All done.")
+    assert process.before.count("allowed") == 1
+    assert (tau_env.directory / "notes.txt").read_text() == "a line\nanother\n"
+
+
+def texts(asked: ApprovalAsked) -> list[str]:
+    return [text for text, _ in question_lines(asked)]
+
+
+def test_the_whole_call_is_in_the_question() -> None:
+    arguments: dict[str, Any] = {"text": "a\npath: b\t" + "x" * 5_000, "n": [1, {"deep": None}]}
+    lines = texts(ApprovalAsked("a1", "jot_note", arguments))
+    assert lines[:3] == ["jot_note asks to run", "text:", "  a"]
+    assert lines[3].startswith("  path: b\t")
+    assert "x" * 5_000 in lines[3]
+    assert lines[4] == 'n: [1, {"deep": null}]'
+
+
+def test_nothing_of_a_command_is_out_of_sight() -> None:
+    command = "git status" + " " * 300 + "; touch P\x1b[2K\nls \u202e"
+    asked = ApprovalAsked(
+        "a1", "shell", {"command": command, "timeout": 9}, ("shell: ls *",), ("writes to out.txt",)
+    )
+    assert texts(asked) == [
+        "shell asks to run",
+        "$ git status␠×300; touch P\\x1b[2K",
+        "  ls \\u202e",
+        "timeout: 9",
+        "! writes to out.txt",
+        "always would allow in this session:",
+        "  shell: ls *",
+    ]
+
+
+DIFF = """--- a/a.py
++++ b/a.py
+@@ -1,2 +1,2 @@
+-old \x1b[2J
++new
+ same
+"""
+
+
+def test_a_change_is_shown_as_a_diff() -> None:
+    asked = ApprovalAsked("a1", "edit_file", {"path": "a.py", "edits": []}, preview=DIFF)
+    assert question_lines(asked) == [
+        ("edit_file asks to change a.py", "bold"),
+        ("  @@ -1,2 +1,2 @@", "cyan"),
+        ("  - old \\x1b[2J", "red"),
+        ("  + new", "green"),
+        ("    same", ""),
+    ]
+
+
+def test_a_call_is_one_line_and_the_end_of_what_failed() -> None:
+    result = "".join(f"line {n}\n" for n in range(40)) + "[exit 3, 1.8 s]"
+    failed = ToolUseEnded("t1", "shell", "success", result, 1.8, "approved")
+    (line, colour), *rest = call_lines(failed, "pytest -x")
+    assert line == "shell  pytest -x  approved · exit 3 · 1.8 s"
+    assert colour == "red"
+    assert [text for text, _ in rest] == [f"  line {n}" for n in range(32, 40)]
+    changed = ToolUseEnded("t2", "edit_file", "success", f"Changed a.py.\n{DIFF}", 0.01, "allowed")
+    assert call_lines(changed, "a.py") == [("edit_file  a.py  allowed · +1 -1 · 10 ms", "dim")]

@@ -54,10 +54,7 @@ def everything(folder: Path) -> list[str]:
 def test_a_new_file_through_an_agent(context: ToolContext) -> None:
     result = called(write_file.tools(context), "write_file", path="a/b/x.py", content="one\ntwo")
     assert result["status"] == "success"
-    assert text(result) == (
-        "Wrote new file a/b/x.py, 2 lines. The directory a/b was made for it.\n"
-        "--- /dev/null\n+++ b/a/b/x.py\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file"
-    )
+    assert text(result) == "Wrote new file a/b/x.py, 2 lines. The directory a/b was made for it."
     assert (context.directory / "a/b/x.py").read_text() == "one\ntwo"
 
 
@@ -427,7 +424,7 @@ def test_a_granted_path_is_written_and_named_whole(inside: ToolContext) -> None:
     outside = inside.directory.parent / "outside"
     inside.grants.add(outside)
     shown = write(inside, "out/x", "new\n")
-    assert shown.startswith(f"Wrote new file {outside}/x, 1 line.\n--- /dev/null\n+++ b/{outside}/x\n")
+    assert shown == f"Wrote new file {outside}/x, 1 line."
     assert (outside / "x").read_text() == "new\n"
 
 

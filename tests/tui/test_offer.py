@@ -1,14 +1,23 @@
-"""The offer of the embedded model: what it says, that it takes no keys, what a failure leaves."""
+"""The offer of the embedded model: what it says, that it takes no keys, how it gets ready, what fails."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from tau.config.settings import ModelSettings, Settings
+from tau.config.settings import ModelSettings, Places, Settings
+from tau.models.embedded import weights
+from tau.models.embedded.weights import file_of, find, folder, kept_prompts
+from tau.tui import installer
 from tau.tui.widgets.offer import Offer
+from tests.models.test_embedded_model import small_places  # noqa: F401  # a fixture
 from tests.tui.conftest import Start
 
 
@@ -61,3 +70,73 @@ async def test_a_download_that_fails_says_why_and_offers_again(
         await tau.shows("✗")
         await tau.until(lambda: offer.offered and offer.display)
         assert "Traceback" not in tau.text()
+
+
+@pytest.fixture
+def on_disk(
+    nothing_ready: Settings,
+    small_places: Places,  # noqa: F811  # the fixture
+    monkeypatch: pytest.MonkeyPatch,
+) -> Settings:
+    """The same machine, but the small weights are offered, and an earlier start has downloaded their file."""
+    small = replace(find("smollm2-135m"), chat=True)
+    for module in (weights, installer):
+        monkeypatch.setattr(module, "catalogue", lambda: (small,))
+    folder(nothing_ready.places).mkdir(parents=True)
+    shutil.copyfile(file_of(small, small_places), file_of(small, nothing_ready.places))
+    table = ModelSettings(provider="auto", context_window=4096, max_tokens=20)
+    return structs.replace(nothing_ready, models={"default": table})
+
+
+def children() -> list[int]:
+    """The processes in which this one runs a model."""
+    own = Path("/proc/self/task").glob("*/children")
+    pids = [int(pid) for path in own for pid in path.read_text().split()]
+    return [pid for pid in pids if b"tau.models.embedded.server" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.embedded
+async def test_a_message_that_waits_goes_out_when_the_instructions_are_read(
+    start: Start, on_disk: Settings
+) -> None:
+    async with start(settings=on_disk, ready=False) as tau:
+        await tau.shows("F5 download")
+        await tau.pilot.press("f5")
+        await tau.shows("Getting ready… reading its instructions")
+        await tau.shows("F9 skip this")
+        [reading] = children()
+        await tau.send("hello there")
+        await tau.until(lambda: not len(tau.screen.outbox), "the message went out")
+        assert len(list(kept_prompts(on_disk.places).glob("*.prompt"))) == 2
+        await tau.idle()
+        assert children() == [reading]
+        assert not tau.screen.query_one(Offer).display
+        assert "takes longer" not in tau.text()
+        usage = tau.screen.conversation.state.usage
+        assert usage.input_tokens - usage.cached_tokens < 60
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize(
+    ("trouble", "said"), [(signal.SIGSTOP, "was stopped"), (signal.SIGKILL, "killed by SIGKILL")]
+)
+async def test_a_model_that_did_not_read_its_instructions_is_used_all_the_same(
+    start: Start, on_disk: Settings, trouble: signal.Signals, said: str
+) -> None:
+    async with start(settings=on_disk, ready=False) as tau:
+        await tau.shows("F5 download")
+        await tau.pilot.press("f5")
+        await tau.until(children, "the model's process")
+        [reading] = children()
+        os.kill(reading, trouble)
+        if trouble is signal.SIGSTOP:
+            await tau.shows("F9 skip this")
+            await tau.pilot.press("f9")
+        await tau.ready()
+        await tau.shows("its first answer takes longer")
+        assert said in " ".join(tau.text().split())
+        if trouble is signal.SIGSTOP:
+            os.kill(reading, signal.SIGCONT)
+        await tau.turn("hello there")
+        assert "✗" not in tau.text()
+        assert not tau.screen.query_one(Offer).display

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from tau.calls import main_argument
 from tau.tui.branch import git_branch
 from tau.tui.clipboard import programs
-from tau.tui.fit import duration, main_argument, shorten_end, shorten_middle, shorten_path, size, tokens
+from tau.tui.fit import duration, shorten_end, shorten_middle, shorten_path, size, tokens
 from tau.tui.theme import theme_name
 from tau.tui.widgets.blocks import capped
 
@@ -32,7 +33,7 @@ def test_amounts() -> None:
     assert [tokens(n) for n in (812, 4_100, 41_200, 1_200_000)] == ["812", "4.1k", "41k", "1.2M"]
     assert [duration(s) for s in (0.012, 1.8, 41, 125)] == ["12 ms", "1.8 s", "41 s", "2 min 5 s"]
     assert [size(n) for n in (412_000_000, 1_120_000_000)] == ["412 MB", "1.1 GB"]
-    assert main_argument({"timeout": 3, "command": "pytest\n-x"}) == "pytest -x"
+    assert main_argument({"timeout": 3, "command": "pytest\n-x"}) == "pytest ⏎ -x"
 
 
 def test_large_output_keeps_head_and_tail() -> None:

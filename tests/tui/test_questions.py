@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual.widget import Widget
 
-from tau.tui.widgets.blocks import ToolCard
+from tau.events import ApprovalAsked
 from tau.tui.widgets.events_pane import EventsPane
-from tau.tui.widgets.question import CallLines, Question
+from tau.tui.widgets.lines import LinesView
+from tau.tui.widgets.question import Question
+from tau.tui.widgets.tool_card import ToolCard
 from tests.tui.conftest import Running, Start
 
 
@@ -51,7 +54,7 @@ async def test_yes_runs_the_call_once(start: Start, work: Path) -> None:
         await asked(tau, "jot_note asks to run")
         assert "path: notes.txt" in tau.text()
         assert "text: one line" in tau.text()
-        assert "y yes once · n no · r no, because…" in tau.text()
+        assert "y once · a always this session: jot_note · n no · r no, because…" in tau.text()
         assert "Waiting for your answer" in tau.text()
         assert not tau.screen.query_one("#prompt-box").display
         assert not (work / "notes.txt").exists()
@@ -62,7 +65,7 @@ async def test_yes_runs_the_call_once(start: Start, work: Path) -> None:
         entries = [(e.name, e.outcome) for e in tau.screen.query_one(EventsPane).entries]
         assert entries[0] == ("approval", "approved")
         assert entries[1][0] == "jot_note"
-        assert entries[1][1].endswith("approved")
+        assert "approved" in entries[1][1]
         assert tau.screen.focused is tau.screen.prompt
 
 
@@ -84,7 +87,7 @@ async def test_a_reason_is_told_to_the_model(start: Start, work: Path, tmp_path:
         await tau.send("note it")
         await asked(tau, "jot_note asks to run")
         await tau.pilot.press("r", *"yes, n", "escape")
-        await tau.shows("y yes once")
+        await tau.shows("y once")
         await tau.pilot.press("r")
         await tau.shows("Enter no, for this reason")
         await tau.pilot.press("end", *"ot there", "enter")
@@ -172,7 +175,7 @@ async def test_the_whole_call_can_be_read(start: Start) -> None:
     async with start(jots(text), can_ask=True, size=(80, 24)) as tau:
         await tau.send("note it")
         question = await asked(tau, "jot_note asks to run")
-        lines = question.query_one(CallLines)
+        lines = question.query_one(LinesView)
         seen: list[str] = []
         for _ in range(lines.line_count):
             seen += [row for row in tau.text().split("\n") if row not in seen]
@@ -185,7 +188,7 @@ async def test_the_whole_call_can_be_read(start: Start) -> None:
         assert any("  path: /etc/passwd" in row for row in seen), "no value looks like another argument"
         assert "".join(row.strip(" ▌█▐│") for row in seen).count("w" * 60) >= 1
         assert any("wEND" in row for row in seen)
-        assert f"all {lines.line_count} lines" in tau.text()
+        assert f"of {lines.line_count}" in tau.text()
         assert tau.screen.query(Question)
 
 
@@ -216,3 +219,196 @@ async def test_leaving_at_a_question_runs_nothing(start: Start, work: Path) -> N
         await tau.pilot.press("ctrl+q")
         await tau.until(lambda: not tau.app.is_running)
     assert not (work / "notes.txt").exists()
+
+
+async def test_always_covers_the_next_call_and_is_recorded(start: Start, work: Path) -> None:
+    script = [*jots("one")[:1], *jots("two")[:1], {"text": "All done."}]
+    async with start(script, can_ask=True) as tau:
+        await tau.send("note them")
+        question = await asked(tau, "a always this session: jot_note")
+        pressed(question, "a", 0.1)
+        await tau.until(lambda: tau.screen.prompt.text == "a", "an early key belongs to the draft")
+        assert not (work / "notes.txt").exists()
+        await asked(tau, "jot_note asks to run")
+        await tau.pilot.press("a")
+        await tau.idle()
+        assert (work / "notes.txt").read_text() == "one\ntwo\n"
+        pane = [
+            (entry.name, entry.outcome.split(" · ")[0]) for entry in tau.screen.query_one(EventsPane).entries
+        ]
+        assert pane[0] == ("approval", "always")
+        assert pane[2] == ("jot_note", "allowed")
+        assert "always: jot_note" in tau.text()
+        titles = [card.render().plain for card in tau.screen.query(ToolCard)]
+        assert ["approved" in title for title in titles] == [True, False]
+        assert ["allowed" in title for title in titles] == [False, True]
+
+
+async def test_a_real_edit_is_a_diff_and_its_arguments_a_key_away(start: Start, work: Path) -> None:
+    (work / "a.py").write_text("one\ntwo\n")
+    edit = {"path": "a.py", "edits": [{"old": "two", "new": "2 [/] \u202e"}]}
+    script = [
+        {"tools": [{"name": "read_file", "input": {"path": "a.py"}, "id": "t0"}]},
+        {"tools": [{"name": "edit_file", "input": edit, "id": "t1"}]},
+        {"text": "All done."},
+    ]
+    async with start(script, can_ask=True) as tau:
+        await tau.send("edit it")
+        question = await asked(tau, "edit_file asks to change a.py")
+        assert " 2 - two" in tau.text()
+        assert " 2 + 2 [/] \\u202e" in tau.text()
+        assert '"old"' not in tau.text()
+        await tau.pilot.press("d")
+        await tau.shows('"old": "two"')
+        assert "d diff" in tau.text()
+        await asked(tau, "path: a.py")
+        await tau.pilot.press("d")
+        await tau.shows(" 2 - two")
+        assert (work / "a.py").read_text() == "one\ntwo\n"
+        await asked(tau, "+1 −1")
+        await tau.pilot.press("y")
+        await tau.idle()
+        assert not question.is_attached
+        assert (work / "a.py").read_text() == "one\n2 [/] \u202e\n"
+
+
+async def test_an_answer_gives_the_focus_to_no_card_so_the_chat_follows(start: Start, work: Path) -> None:
+    (work / "a.py").write_text("".join(f"line {n}\n" for n in range(40)))
+    call = {"name": "read_file", "input": {"path": "a.py"}}
+    async with start([{"tools": [call]}, *jots("one", "two")], can_ask=True, size=(80, 24)) as tau:
+        await tau.send("note them")
+        await asked(tau, "text: one")
+        focused: list[Widget | None] = []
+        tau.screen.watch(tau.screen, "focused", lambda widget: focused.append(widget), init=False)  # noqa: PLW0108  (textual looks into it)
+        await tau.pilot.press("y")
+        await asked(tau, "text: two")
+        await tau.pilot.press("y")
+        await tau.idle()
+        assert not [widget for widget in focused if isinstance(widget, ToolCard)]
+        assert tau.screen.focused is tau.screen.prompt
+        assert tau.screen.chat.following
+
+
+async def put(tau: Running, **fields: Any) -> tuple[Question, list[tuple[str, str]]]:
+    """Put a question of the test's own; what it is answered with comes into the list."""
+    answers: list[tuple[str, str]] = []
+
+    async def answer(approval_id: str, decision: str, reason: str = "") -> None:
+        answers.append((decision, reason))
+
+    tau.screen.conversation.answer = answer  # type: ignore[method-assign]  # no turn runs that asked
+    arguments = fields.pop("arguments", {"command": "make"})
+    await tau.screen.questions.ask(ApprovalAsked("q1", fields.pop("tool", "shell"), arguments, **fields))
+    return await asked(tau, "asks to"), answers
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=str)
+async def test_nothing_of_a_command_is_out_of_sight(start: Start, size: tuple[int, int]) -> None:
+    command = f"git status{' ' * 300}; touch P\nls \x1b[2J\u200b{chr(10) * 40}rm x"
+    async with start(size=size) as tau:
+        _, answers = await put(
+            tau, arguments={"command": command, "timeout": 9}, unclear=("writes to [/] P",)
+        )
+        rows = [row.strip(" ▌") for row in tau.text().split("\n")]
+        start_row = rows.index("$ git status␠×300; touch P⏎")
+        assert rows[start_row + 1 : start_row + 5] == ["ls \\x1b[2J\\u200b⏎", "⏎×40⏎", "rm x", "timeout: 9"]
+        assert "! writes to [/] P" in rows
+        assert "y once · n no · r no, because…" in rows
+        await tau.pilot.press("a", "enter", "d", "space")
+        await tau.pilot.pause()
+        assert answers == []
+
+
+async def test_a_long_command_says_where_one_is_and_its_end_is_a_key_away(start: Start) -> None:
+    command = "; ".join(f"echo {n} {'x' * 60}" for n in range(250)) + "; touch END"
+    assert len(command) > 16_000
+    async with start(size=(80, 24)) as tau:
+        question, _ = await put(tau, arguments={"command": command})
+        view = question.query_one(LinesView)
+        await tau.until(lambda: f"of {view.line_count}" in tau.text(), "how many lines there are")
+        count = view.line_count
+        assert "touch END" not in tau.text()
+        await tau.pilot.press("end")
+        await tau.shows("touch END")
+        await tau.shows(f"–{count} of {count}")
+        for key in "ynrd":
+            assert f"{key} " in tau.text()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_several_patterns_stand_under_the_keys_whole(start: Start, size: tuple[int, int]) -> None:
+    offers = ("shell: git add *", "shell: pytest " + "deep/" * 20 + "END *", "shell: make *")
+    async with start(size=size) as tau:
+        _, answers = await put(tau, offers=offers)
+        shown = tau.text()
+        assert "a always this session:" in shown
+        assert "".join(row.strip(" ▌") for row in shown.split("\n")).count("deep/" * 10) >= 1
+        assert "END *" in shown
+        await tau.pilot.press("a")
+        await tau.until(lambda: answers == [("always", "")], "answered")
+
+
+async def test_many_patterns_are_read_to_their_end_before_they_can_be_approved(start: Start) -> None:
+    offers = tuple(f"shell: program{n} *" for n in range(60))
+    async with start(size=(80, 24)) as tau:
+        question, answers = await put(tau, offers=offers)
+        await tau.pilot.press("a")
+        await tau.shows("shell: program0 *")
+        await asked(tau, "read these 60 patterns first")
+        await tau.pilot.press("a", "y", "n", "enter")
+        await tau.pilot.pause()
+        assert answers == []
+        await tau.pilot.press("escape")
+        await asked(tau, "shell asks to run")
+        await tau.pilot.press("a")
+        await asked(tau, "read these 60 patterns first")
+        await tau.pilot.press("end")
+        await tau.shows("shell: program59 *")
+        await tau.shows("a allow these 60 patterns")
+        assert question.is_attached
+        await tau.pilot.press("a")
+        await tau.until(lambda: answers == [("always", "")], "answered")
+
+
+async def test_many_warnings_scroll_with_the_call(start: Start) -> None:
+    async with start(size=(80, 24)) as tau:
+        await put(tau, unclear=tuple(f"writes to file{n}" for n in range(40)))
+        assert "! writes to file0" in tau.text()
+        assert "y once" in tau.text()
+        await tau.pilot.press("end")
+        await tau.shows("$ make")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "preview", "title"),
+    [
+        ("shell", {"command": "make"}, "", "shell asks to run"),
+        ("write_file", {"path": "b.py", "content": "x"}, "--- /dev/null\n+++ b/b.py\n@@ -0,0 +1 @@\n+x",
+         "write_file asks to create b.py"),
+        ("write_file", {"path": "b.py", "content": "x"}, "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-y\n+x",
+         "write_file asks to write b.py"),
+        ("fetch_url", {"url": "https://example.org/a"}, "", "fetch_url asks to fetch"),
+        ("request_file_grant", {"path": "/etc/hosts", "reason": "to see"}, "/etc/hosts is a file.",
+         "request_file_grant asks to read /etc/hosts"),
+        ("github_create_issue", {"title": "It fails"}, "", "github_create_issue asks to run"),
+    ],
+)  # fmt: skip
+async def test_the_title_says_what_would_happen(
+    start: Start, tool: str, arguments: dict[str, Any], preview: str, title: str
+) -> None:
+    async with start(size=(80, 24)) as tau:
+        await put(tau, tool=tool, arguments=arguments, preview=preview)
+        assert title in tau.text()
+        if "+++" not in preview:
+            assert preview in tau.text()
+            assert str(next(iter(arguments.values()))) in tau.text()
+
+
+async def test_a_path_too_long_for_the_title_stands_whole_under_it(start: Start) -> None:
+    path = "deep/" * 60 + "END.py"
+    preview = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-y\n+x"
+    async with start(size=(80, 24)) as tau:
+        await put(tau, tool="edit_file", arguments={"path": path, "edits": []}, preview=preview)
+        rows = [row.strip(" ▌") for row in tau.text().split("\n")]
+        assert path in "".join(rows).replace(" ", "")
+        assert any(row.startswith("1 - y") for row in rows)

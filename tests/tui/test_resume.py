@@ -8,9 +8,10 @@ from pathlib import Path
 from tau.config.settings import Settings
 from tau.events import AgentEvent, ErrorRecord, NoticeRecord, ToolCallRecord
 from tau.sessions.store import SessionStore
-from tau.tui.widgets.blocks import ToolCard, UserRow
+from tau.tui.widgets.blocks import UserRow
 from tau.tui.widgets.chat import EarlierRow
 from tau.tui.widgets.events_pane import EventsPane
+from tau.tui.widgets.tool_card import ToolCard
 from tests.tui.conftest import Start
 from tests.tui.recorded import answered, called, exchanges, record, result, said
 

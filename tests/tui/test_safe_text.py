@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tau.display import one_line, visible
+from tau.display import one_line, spelled_out, visible
 from tau.events import AgentEvent, NoticeRecord, ToolCallRecord
 from tau.sessions.store import SessionStore
 from tau.tui.screens.sessions import SessionPicker
-from tau.tui.widgets.blocks import ToolCard, UserRow
+from tau.tui.widgets.blocks import UserRow
 from tau.tui.widgets.reply import Reply
+from tau.tui.widgets.tool_card import ToolCard
 from tests.tui.conftest import Start
 from tests.tui.recorded import answered, called, record, result, said
 
@@ -144,3 +145,25 @@ async def test_a_selected_reply_is_copied_without_its_wrapping(start: Start) -> 
         assert first == "word " * 40 + "end"
         assert blank == ""
         assert entry == f"• {entry_text}"
+
+
+BLANKS = " \t\u00a0\u2003\u2800\u3000\u3164"
+
+
+@given(st.text(alphabet=st.sampled_from(f"{BLANKS}\n␠⏎×3ab\x1b\u202e"), max_size=200))
+def test_nothing_can_be_pushed_out_of_sight(text: str) -> None:
+    shown = spelled_out(text)
+    assert unsafe(shown) == []
+    assert "\n\n\n\n\n" not in shown
+    for line in shown.split("\n"):
+        indent = len(line) - len(line.lstrip(BLANKS))
+        assert indent <= 40
+        runs = "".join("." if character in BLANKS else "x" for character in line[indent:]).split("x")
+        assert all(len(run) <= 8 for run in runs)
+
+
+def test_gaps_are_counted_and_marks_cannot_be_forged() -> None:
+    assert spelled_out(f"git status{' ' * 300}; touch P") == "git status␠×300; touch P"
+    assert spelled_out("a" + "\n" * 1_300 + "b") == "a\n⏎×1,300\nb"
+    assert spelled_out("␠×300 and ␠") == "\\u2420×300 and ␠"
+    assert spelled_out(f"def f():\n{' ' * 12}return  1") == f"def f():\n{' ' * 12}return  1"

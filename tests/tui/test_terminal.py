@@ -8,108 +8,22 @@ import shutil
 import signal
 import socket
 import sys
-import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import pexpect
-import pyte
 import pytest
 
 from tests.conftest import TAU
+from tests.terminal import SECONDS, Open, Terminal
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
 
 pytestmark = pytest.mark.terminal
 
-SECONDS = 60.0
 SLOW = {"text": "word " * 2000, "chunks": 2000, "delay": 0.02}
-RESTORED = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?25h")
-
-
-class Terminal:
-    """The app in a terminal of 100 by 30 cells, with its screen and every byte it wrote."""
-
-    def __init__(self, tau_env: TauEnv, *arguments: str, command: str = TAU) -> None:
-        self.screen = pyte.Screen(100, 30)
-        self.bytes = b""
-        self._stream = pyte.ByteStream(self.screen)
-        environ = {**tau_env.environ, "TEXTUAL_ANIMATIONS": "none"}
-        self.process: pexpect.spawn[bytes] = pexpect.spawn(
-            command, list(arguments), cwd=str(tau_env.directory), env=environ, dimensions=(30, 100), timeout=1
-        )
-        self.after: list[Any] = []
-        self.before: list[Any] = termios.tcgetattr(self.process.child_fd)
-
-    def read(self) -> bool:
-        """Take what has come; False at the end."""
-        try:
-            chunk = self.process.read_nonblocking(65_536, timeout=0.05)
-        except pexpect.TIMEOUT:
-            return True
-        except pexpect.EOF:
-            return False
-        self.bytes += chunk
-        # pyte knows no private modes with ">" or "<"; the app asks for keys that way
-        with contextlib.suppress(TypeError):
-            self._stream.feed(chunk)
-        return True
-
-    def text(self) -> str:
-        return "\n".join(line.rstrip() for line in self.screen.display)
-
-    def until(self, condition: Callable[[], object], what: str) -> None:
-        end = time.monotonic() + SECONDS
-        while not condition():
-            assert self.read(), f"ended before {what}:\n{self.text()}\n{self.bytes[-1500:]!r}"
-            assert time.monotonic() < end, f"never came: {what}\n{self.text()}"
-
-    def shows(self, text: str) -> None:
-        self.until(lambda: text in self.text(), text)
-
-    def ready(self) -> None:
-        self.until(lambda: "Ready" in self.screen.display[-1], "Ready")
-
-    def send(self, keys: str) -> None:
-        self.process.send(keys.encode())
-
-    def ended(self) -> int:
-        """Wait for the end; the exit code, or minus the signal."""
-        end = time.monotonic() + SECONDS
-        while self.read():
-            assert time.monotonic() < end, f"did not end\n{self.text()}"
-        self.after = termios.tcgetattr(self.process.child_fd)
-        self.process.close()
-        status = self.process.signalstatus
-        return -status if status else int(self.process.exitstatus or 0)
-
-    def is_restored(self) -> bool:
-        last = self.bytes[self.bytes.rindex(b"\x1b[?1049l") - 2_000 :]
-        return all(code in last for code in RESTORED) and self.after[:4] == self.before[:4]
-
-    def tail(self) -> str:
-        """What was written after the app's screen was left."""
-        return self.bytes[self.bytes.rindex(b"\x1b[?1049l") :].decode("utf-8", "replace")
-
-
-Open = Callable[..., Terminal]
-
-
-@pytest.fixture
-def terminal(tau_env: TauEnv) -> Iterator[Open]:
-    opened: list[Terminal] = []
-
-    def open_one(*arguments: str, command: str = TAU) -> Terminal:
-        opened.append(Terminal(tau_env, *arguments, command=command))
-        return opened[-1]
-
-    yield open_one
-    for one in opened:
-        with contextlib.suppress(OSError):  # its end of the terminal is closed already
-            one.process.close(force=True)
 
 
 def session_id(tau_env: TauEnv) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tau.tui.widgets.blocks import ReasoningBlock, ToolCard, UserRow
+from tau.tui.widgets.blocks import ReasoningBlock, UserRow
 from tau.tui.widgets.events_pane import EventsPane
 from tau.tui.widgets.reply import Reply
+from tau.tui.widgets.tool_card import ToolCard
 from tests.tui.conftest import Start
 
 SLOW = [{"text": "word " * 400, "chunks": 400, "delay": 0.05}]

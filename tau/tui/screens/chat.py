@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -13,12 +10,16 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.events import Key, Resize
 from textual.screen import Screen
-from textual.timer import Timer
 from textual.widgets import Static
 
-from tau.display import one_line, visible
-from tau.errors import NoModel, TauError
+from tau.display import visible
+from tau.errors import TauError
+from tau.tui import memory
+from tau.tui.branch import Place
 from tau.tui.commands import Commands
+from tau.tui.first_page import FirstPage
+from tau.tui.held import Held
+from tau.tui.in_sight import InSight
 from tau.tui.messages import (
     Answered,
     EndApp,
@@ -29,6 +30,7 @@ from tau.tui.messages import (
     TopReached,
     TypedOn,
 )
+from tau.tui.offered import Offered
 from tau.tui.outbox import Outbox
 from tau.tui.questions import Questions
 from tau.tui.turns import Turns
@@ -45,11 +47,8 @@ if TYPE_CHECKING:
     from tau.conversation import Conversation
     from tau.conversation.state import ConversationState, Opening
     from tau.events import Level
-    from tau.tui.installer import Installer
-    from tau.tui.widgets.start_page import StartPage
 
 EVENTS_FROM_WIDTH = 100
-FOLLOW_SECONDS = 1.0
 
 
 class ChatScreen(Screen[None]):
@@ -69,21 +68,25 @@ class ChatScreen(Screen[None]):
         Binding("end", "end", "Newest", show=False),
     ]
 
-    def __init__(self, settings: Settings, role: str, warnings: Sequence[str]) -> None:
+    def __init__(self, settings: Settings, role: str, warnings: Sequence[str], *, bare: bool) -> None:
         super().__init__()
+        self._compositor = InSight()
         self._settings = settings
         self._role = role
         self._warnings = warnings
         self._conversation: Conversation | None = None
         self._open = False
+        self._shown = ""
+        self._tool_problems: tuple[str, ...] = ()
+        self._garbage = memory.Collector(self)
         self.turns = Turns(self)
         self.questions = Questions(self)
         self.commands = Commands(self)
+        self.first_page = FirstPage(self)
+        self.offered = Offered(self, settings, bare=bare)
+        self._held = Held(self)
+        self._place = Place(self, settings.directory)
         self._events_wanted: bool | None = None
-        self._directory_gone = False
-        self._following: Timer | None = None
-        self.installer: Installer | None = None
-        self._start_page: StartPage | None = None
 
     def compose(self) -> ComposeResult:
         """The parts from top to bottom; only what the first frame needs."""
@@ -156,8 +159,7 @@ class ChatScreen(Screen[None]):
             return False
         state = self._conversation.state
         preparing = state.model is None and not state.model_problem
-        offered = self.installer is not None and self.installer.pending
-        return not (state.held_by or preparing or offered)
+        return not (state.held_by or preparing or self.offered.pending)
 
     # Opening -----------------------------------------------------------------------------------
 
@@ -182,10 +184,10 @@ class ChatScreen(Screen[None]):
         try:
             await self.conversation.model_ready()
         except TauError as error:
-            await self._no_model(error)
+            await self.offered.no_model(error)
         else:
             self.turns.send_next()
-        settle_memory()
+        self.call_after_refresh(memory.settle)
 
     async def show_opening(self, opening: Opening, notices: Sequence[str] = (), line: str = "") -> None:
         """Show a session that was just opened: its newest turns, its events, what there is to say."""
@@ -196,51 +198,24 @@ class ChatScreen(Screen[None]):
         turns = turns_of(opening.history.messages, opening.events)
         self.events_pane.show(opening.events)
         self._arrange()
-        await self._end_start_page()
+        await self.first_page.end()
         await self.chat.show_history(turns, more=opening.history.more)
         if not turns:
-            await self._show_start_page(opening.state)
+            await self.first_page.begin(opening.state)
         for notice in (*notices, *opening.notices):
             await self.notice(notice, "warning")
         if line:
             await self.notice(line)
-        self._open = True
+        if self._open and opening.state.session_id != self._shown:
+            self.call_after_refresh(memory.settle)
+        self._open, self._shown = True, opening.state.session_id
         self._state_changed(self.conversation.state)
-        self._read_branch()
+        self._place.read()
         self.turns.send_next()
-
-    async def _show_start_page(self, state: ConversationState) -> None:
-        from tau.sessions.records import ListQuery
-        from tau.tui.widgets.start_page import SHOWN_SESSIONS, StartPage
-
-        self._start_page = page = StartPage(id="start-page")
-        page.show_state(state)
-        await self.chat.mount(page)
-        query = ListQuery(directory=self.scope_directory(), limit=SHOWN_SESSIONS, exclude=state.session_id)
-        try:
-            page.show_sessions(await self.conversation.sessions(query))
-        except TauError as error:
-            await self.notice(error.line(), "warning")
-
-    async def _end_start_page(self) -> None:
-        if self._start_page is not None:
-            page, self._start_page = self._start_page, None
-            await page.remove()
 
     def scope_directory(self) -> str | None:
         """The directory whose sessions are listed; None for every one."""
         return None if self._settings.sessions.scope == "all" else str(self._settings.directory)
-
-    @work(group="branch", exclusive=True)
-    async def _read_branch(self) -> None:
-        from tau.tui.branch import git_branch
-
-        path = Path(self.conversation.state.directory or self._settings.directory)
-        gone = not await asyncio.to_thread(path.is_dir)
-        if gone and not self._directory_gone:
-            await self.notice(f"The directory {path} is gone; tools that work in it will fail.", "warning")
-        self._directory_gone = gone
-        self.query_one("#header", HeaderBar).branch = await asyncio.to_thread(git_branch, path)
 
     # State -------------------------------------------------------------------------------------
 
@@ -252,9 +227,11 @@ class ChatScreen(Screen[None]):
         if state.directory:
             header.directory = state.directory
         self.status.state = state
-        if self._start_page is not None:
-            self._start_page.show_state(state)
-        self._show_held(state.held_by)
+        self.first_page.show_state(state)
+        self._held.show(state.held_by)
+        told, self._tool_problems = self._tool_problems, state.tool_problems
+        for line in state.tool_problems[len(told) :]:
+            self.run_worker(self.notice(line, "warning"))
         self.show_activity()
 
     def show_activity(self) -> None:
@@ -272,33 +249,6 @@ class ChatScreen(Screen[None]):
             self.status.rest("No model")
         else:
             self.status.rest("Ready")
-
-    def _show_held(self, holder: str) -> None:
-        held = self.query_one("#held", Static)
-        if bool(holder) == held.display:
-            return
-        held.display = bool(holder)
-        self.query_one("#prompt-box").display = not holder
-        if holder:
-            held.update(
-                f"Read-only: this session is open in {one_line(holder)}. F2 other sessions · F3 new session"
-            )
-            self._following = self.set_interval(FOLLOW_SECONDS, self._follow)
-        else:
-            self.prompt.focus()
-            if self._following is not None:
-                self._following.stop()
-
-    @work(group="follow", exclusive=True)
-    async def _follow(self) -> None:
-        """Read along with the window that holds this session; take it over when that is gone."""
-        if not self.chat.following:
-            return  # whoever reads further up is not moved
-        opening = await self.conversation.follow()
-        if opening is None:
-            return
-        freed = not opening.state.held_by
-        await self.show_opening(opening, line="The other window has let go of this session." if freed else "")
 
     async def notice(self, text: str, level: Level = "info") -> None:
         """Show a sentence in the chat."""
@@ -334,12 +284,14 @@ class ChatScreen(Screen[None]):
 
     async def turn_begins(self) -> None:
         """A message was accepted."""
-        await self._end_start_page()
+        self._garbage.begin()
+        await self.first_page.end()
 
     def turn_over(self) -> None:
         """A turn is over."""
+        self._garbage.end()
         self._arrange()
-        self._read_branch()
+        self._place.read()
 
     # Questions ---------------------------------------------------------------------------------
 
@@ -369,46 +321,18 @@ class ChatScreen(Screen[None]):
 
     async def clear(self) -> None:
         """Empty the view; the session is untouched."""
-        await self._end_start_page()
+        await self.first_page.end()
         await self.chat.clear()
 
     # The embedded model ------------------------------------------------------------------------
 
-    async def _no_model(self, error: TauError) -> None:
-        if isinstance(error, NoModel):
-            await self._offered().offer()
-            return
-        if self._start_page is None:  # it shows the same
-            await self.notice(error.line(), "error")
-        self.turns.return_waiting()
-
-    def _offered(self) -> Installer:
-        if self.installer is None:
-            from tau.tui.installer import Installer
-
-            self.installer = Installer(self._settings.places, self.query_one("#offer", Offer))
-        return self.installer
-
     def action_install(self, place: int) -> None:
         """Accept the offer of a model."""
-        if self.installer is not None and self.installer.accepts(place):
-            self._install(self.installer, place)
-
-    @work(group="install", exclusive=True)
-    async def _install(self, installer: Installer, place: int) -> None:
-        try:
-            if await installer.install(place):
-                await self.conversation.retry_model()
-                installer.close()
-        except TauError as error:
-            await self.notice(error.line(), "error")
-            await installer.offer()
-        self.turns.send_next()
+        self.offered.accept(place)
 
     def action_decline(self) -> None:
         """Stop the download, or put the offer away."""
-        if self.installer is not None and self.installer.decline():
-            self.turns.return_waiting()
+        self.offered.decline()
 
     # Moving about ------------------------------------------------------------------------------
 
@@ -473,9 +397,3 @@ class ChatScreen(Screen[None]):
             self.status.say(f"Opened {visible(address)}")
         else:
             self.status.say(f"Not opened, because it is no web address: {visible(address)}")
-
-
-def settle_memory() -> None:
-    """Keep what start-up allocated out of later garbage collections, which would stop the screen."""
-    gc.freeze()
-    gc.enable()

@@ -1,18 +1,15 @@
-"""What a transcript is made of: the person's rows, reasoning, tool cards, notices, the folded line."""
+"""What a transcript is made of beside replies and tool cards: the person's rows, reasoning, notices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from tau.display import one_line, visible
-from tau.events import Approval, Level, ToolStatus
-from tau.tui.fit import duration as in_words
-from tau.tui.fit import main_argument
+from tau.display import visible
+from tau.events import Level
 
 QUIET = "$quiet"
 SHOWN_LINES = 200
@@ -134,72 +131,3 @@ class ReasoningBlock(Folded):
     def body(self) -> str:
         """The reasoning."""
         return capped("".join(self._parts).strip())
-
-
-class ToolCard(Folded):
-    """One tool call: its name and main argument; what came of it; the result, folded."""
-
-    def __init__(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        status: ToolStatus | Literal["running", "unknown"] = "running",
-        result: str = "",
-        seconds: float | None = None,
-        approval: Approval = "",
-    ) -> None:
-        super().__init__()
-        self._tool = one_line(name, 60)
-        self._arguments = arguments
-        self._status = status
-        self._result = result
-        self._seconds = seconds
-        self._approval = approval
-
-    def add_output(self, text: str) -> None:
-        """Output of the running tool; the end of it is kept."""
-        self._result = (self._result + text)[-SHOWN_CHARACTERS:]
-        if self.open:
-            self.redraw()
-
-    def finish(self, status: ToolStatus, result: str, seconds: float, approval: Approval) -> None:
-        """The call is over; a failed one opens itself."""
-        self._status, self._result = status, result
-        self._seconds, self._approval = seconds, approval
-        self.open = self.open or status == "error"
-        self.redraw()
-
-    def title_line(self) -> Content:
-        """Name, main argument, duration, approval, status."""
-        facts: list[tuple[str, str]] = []
-        if self._seconds is not None:
-            facts.append((in_words(self._seconds), QUIET))
-        if self._approval in ("approved", "denied"):
-            facts.append((self._approval, QUIET if self._approval == "approved" else "$warning"))
-        if self._status == "running":
-            facts.append(("running", "$accent"))
-        elif self._status == "error":
-            facts.append(("failed", "$error"))
-        elif self._status == "cancelled":
-            facts.append(("cancelled", "$warning"))
-        elif self._status == "unknown":
-            facts.append(("outcome unknown", "$warning"))
-        parts: list[Content | str | tuple[str, str]] = [(self._tool, "bold")]
-        if argument := main_argument(self._arguments):
-            parts.extend(("  ", argument))
-        for place, fact in enumerate(facts):
-            parts.append((" · " if place else "  ", "$faint"))
-            parts.append(fact)
-        return Content.assemble(*parts)
-
-    def body(self) -> str:
-        """The arguments that are not in the line, then the result."""
-        shown = main_argument(self._arguments)
-        more = [
-            f"{one_line(str(name), 60)}: {one_line(str(value), 2_000)}"
-            for name, value in self._arguments.items()
-            if one_line(str(value), 200) != shown
-        ]
-        result = capped(self._result.rstrip()) or ("" if self._status == "running" else "(no output)")
-        return "\n".join(more + ([result] if result else []))

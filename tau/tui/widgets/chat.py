@@ -19,7 +19,7 @@ from tau.tui.messages import TopReached
 
 if TYPE_CHECKING:
     from tau.tui.history import CallPart, Turn
-    from tau.tui.widgets.blocks import ToolCard
+    from tau.tui.widgets.tool_card import ToolCard
 
 LIVE_TURNS = 40
 PAGE_TURNS = 20
@@ -251,7 +251,7 @@ def blocks_of(turn: Turn) -> list[Widget]:
 
 def card_of(call: CallPart) -> ToolCard:
     """A tool card with the recorded duration, approval and result; a call without a result says so."""
-    from tau.tui.widgets.blocks import ToolCard
+    from tau.tui.widgets.tool_card import ToolCard
 
     record = call.record
     if record is not None:

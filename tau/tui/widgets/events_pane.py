@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.events import Resize
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tau.calls import ending, main_argument, went_wrong
 from tau.display import one_line
 from tau.events import (
     AgentEvent,
@@ -25,22 +27,24 @@ from tau.events import (
     ToolStatus,
     TurnLimitRecord,
 )
-from tau.tui.fit import duration, main_argument, shorten_end
+from tau.tui.fit import duration, shorten_end
 
 KEPT = 1_000
 TIME_WIDTH = 10
 NAME_WIDTH = 13
+DOT = " · "
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event: when, what, about what, and how it ended."""
+    """One event: when, what, about what, how it ended, and what else there is to say, a line each."""
 
     at: str
     name: str
     detail: str
     outcome: str = ""
     trouble: bool = False
+    more: Sequence[str] = ()
 
 
 def clock(moment: str) -> str:
@@ -51,30 +55,80 @@ def clock(moment: str) -> str:
         return ""
 
 
-def outcome_of(status: ToolStatus, seconds: float, approval: Approval) -> str:
-    """How a call ended, the worst first: it stays when the line is short."""
-    facts: list[str] = [] if status == "success" else ["failed" if status == "error" else status]
-    facts.append(duration(seconds))
-    if approval in ("approved", "denied"):
+def outcome_of(tool: str, status: ToolStatus, seconds: float, approval: Approval, result: str) -> str:
+    """How a call ended, what matters most first: it stays when the line is short.
+
+    Args:
+        tool: The tool's name.
+        status: Of the call.
+        seconds: How long it took.
+        approval: How it came to run or not.
+        result: What the model was told, from which the exit code of a command is read.
+    """
+    if approval == "denied":
+        return "denied"
+    facts: list[str] = []
+    if went_wrong(end := ending(tool, result)):
+        facts.append(end)
+    elif status != "success":
+        facts.append("failed" if status == "error" else status)
+    if approval == "allowed":
         facts.append(approval)
-    return " · ".join(facts)
+    facts.append(duration(seconds))
+    if approval == "approved":
+        facts.append(approval)
+    return DOT.join(facts)
 
 
-def approval_entry(at: str, tool: str, arguments: Mapping[str, Any], decision: Decision) -> Entry:
-    """The entry of a question and what the person decided."""
-    outcome = "approved" if decision == "yes" else "denied"
-    return Entry(at, "approval", f"{tool} {main_argument(arguments)}", outcome)
+def allowed_by(rule: str) -> Sequence[str]:
+    """The line that names the pattern by which a call was allowed; none where there was no pattern."""
+    return [f"allowed by {rule}"] if rule else ()
+
+
+def approval_entry(
+    at: str,
+    tool: str,
+    arguments: Mapping[str, Any],
+    decision: Decision,
+    *,
+    reason: str = "",
+    patterns: Sequence[str] = (),
+) -> Entry:
+    """The entry of a question and what the person decided.
+
+    Args:
+        at: The time of day.
+        tool: The tool's name.
+        arguments: The call's arguments.
+        decision: The answer.
+        reason: What was said with a no.
+        patterns: What ``always`` approved.
+    """
+    about = f"{tool} {main_argument(arguments)}"
+    if decision == "always":
+        return Entry(at, "approval", about, "always", more=[f"always: {pattern}" for pattern in patterns])
+    if decision == "no":
+        return Entry(at, "approval", about, "denied", more=[f"denied: {reason}"] if reason else ())
+    return Entry(at, "approval", about, "approved")
 
 
 def entry_of(event: AgentEvent) -> Entry:
     """The entry that shows a stored event."""
     at = clock(event.at)
     if isinstance(event, ToolCallRecord):
-        outcome = outcome_of(event.status, event.duration, event.approval)
-        trouble = event.status == "error"
-        return Entry(at, event.tool, main_argument(event.arguments), outcome, trouble)
+        outcome = outcome_of(event.tool, event.status, event.duration, event.approval, event.result)
+        trouble = event.status == "error" and event.approval != "denied"
+        about = main_argument(event.arguments)
+        return Entry(at, event.tool, about, outcome, trouble, allowed_by(event.rule))
     if isinstance(event, ApprovalRecord):
-        return approval_entry(at, event.tool, event.arguments, event.decision)
+        return approval_entry(
+            at,
+            event.tool,
+            event.arguments,
+            event.decision,
+            reason=event.reason,
+            patterns=event.patterns,
+        )
     if isinstance(event, TurnLimitRecord):
         return Entry(at, "limit", f"{event.stop_reason} ({event.limit:,})", trouble=True)
     if isinstance(event, NoticeRecord):
@@ -149,9 +203,19 @@ class EventsPane(ScrollView):
             Text.assemble((f"{entry.at:<{TIME_WIDTH}}", quiet), (label, trouble if entry.trouble else name))
         ]
         if entry.outcome:
-            outcome = shorten_end(one_line(entry.outcome), room - len(label) - 2)
+            outcome = _facts_in(one_line(entry.outcome), room - len(label) - 2)
             lines[0].append(f"{outcome:>{room - len(label)}}", quiet)
         if detail:
             wrapped = Text(detail).wrap(self.app.console, room)[:3]
             lines.extend(Text.assemble(indent, (piece.plain.rstrip(), quiet)) for piece in wrapped)
+        for more in entry.more:
+            wrapped = Text(one_line(more)).wrap(self.app.console, room)[:3]
+            lines.extend(Text.assemble(indent, (piece.plain.rstrip(), quiet)) for piece in wrapped)
         return lines
+
+
+def _facts_in(outcome: str, width: int) -> str:
+    """The first facts for which there is room."""
+    while cell_len(outcome) > width and DOT in outcome:
+        outcome = outcome.rpartition(DOT)[0]
+    return shorten_end(outcome, width)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tau.models.embedded.weights import Weights
 
 QUIET = "$quiet"
+ROOM = 24
+"""Cells of a bar."""
+STOP = "stop; what is downloaded is kept"
+SKIP = "skip this; the first answer then takes longer"
 PHASES = {
     "downloading": "Downloading",
     "verifying": "Verifying",
@@ -59,7 +63,7 @@ class Offer(Static):
         """The download begins."""
         self.installing = weights.name
         self._began, self._shown = monotonic(), 0.0
-        self._write(f"Preparing to download {one_line(weights.title)}", "")
+        self._write(f"Preparing to download {one_line(weights.title)}", "", keys=STOP)
 
     def progress(self, now: Progress) -> None:
         """Show how far it is; at most five times a second."""
@@ -67,18 +71,31 @@ class Offer(Static):
             return
         self._shown = monotonic()
         share = 100 * now.done // now.total if now.total else 0
-        room = 24
-        done = room * share // 100
-        bar = "━" * done
+        done = ROOM * share // 100
         phase = PHASES.get(now.phase, now.phase.capitalize())
         seconds = monotonic() - self._began
         pace = f" · {size(now.done / seconds)}/s" if now.phase == "downloading" and seconds > 2 else ""
         figures = f" {share} % · {size(now.done)} of {size(now.total)}{pace}"
-        self._write(f"{phase} {self.installing}", figures, bar, "━" * (room - done))
+        self._write(f"{phase} {self.installing}", figures, "━" * done, "━" * (ROOM - done), keys=STOP)
+
+    def get_ready(self, share: float | None = None) -> None:
+        """The weights are there; the model is being loaded, or has read this share of its instructions."""
+        if share is None:
+            self._write(f"Getting ready… starting {self.installing}", "", keys=SKIP)
+        else:
+            done = round(ROOM * share)
+            figures = f" {100 * share:.0f} %"
+            self._write(
+                "Getting ready… reading its instructions",
+                figures,
+                "━" * done,
+                "━" * (ROOM - done),
+                keys=SKIP,
+            )
 
     def prepare(self) -> None:
-        """The weights are there; the model is being loaded."""
-        self._write(f"Loading {self.installing}…", "", keys=False)
+        """The conversation takes the model up."""
+        self._write("Getting ready…", "")
 
     def close(self) -> None:
         """Take the offer away."""
@@ -86,8 +103,8 @@ class Offer(Static):
         self.installing = ""
         self.display = False
 
-    def _write(self, title: str, figures: str, done: str = "", rest: str = "", *, keys: bool = True) -> None:
+    def _write(self, title: str, figures: str, done: str = "", rest: str = "", *, keys: str = "") -> None:
         first = Content.assemble((title, "bold"), "  ", (done, "$accent"), (rest, "$faint"), (figures, QUIET))
-        second = Content.assemble(("F9", "$accent"), (" stop; what is downloaded is kept", QUIET))
+        second = Content.assemble(("F9", "$accent"), (f" {keys}", QUIET))
         self.update(Content("\n").join([first, second]) if keys else first)
         self.display = True

@@ -1,90 +1,45 @@
-"""A question about a tool call, in place of the prompt: the whole call, and the keys that answer it."""
+"""A question about a tool call, in place of the prompt: what would happen, whole, and the answering keys."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from math import inf
 from time import monotonic
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
-from rich.cells import cell_len
-from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Size
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 from textual.widgets import Input, Static
 
-from tau.display import one_line, visible
-from tau.events import ApprovalAsked
-from tau.tui.fit import folded
-from tau.tui.messages import Answered, TypedOn
+from tau.calls import asks_to
+from tau.diff_reader import parse
+from tau.display import one_line, spelled_out
+from tau.events import ApprovalAsked, Decision
+from tau.tui.fit import folded, shorten_middle, spread
+from tau.tui.messages import Answered, LinesMoved, TypedOn
+from tau.tui.widgets.call_lines import CallLines, OfferLines, marked
+from tau.tui.widgets.diff import DiffLines, counts
+from tau.tui.widgets.lines import LayOut, Lines, LinesView, Listed, Stacked
 
 QUIET_SECONDS = 0.35
 """A key answers only after this long without one: what was being typed when the question came does not."""
 
-INDENT = "  "
-TAB = 4
+WARNINGS = 4
+"""Lines of warnings that stand under the call; more stand above it and scroll with it."""
 
+ROOM_ABOVE = 7
+"""Rows of the screen that a question leaves to what stands above and below it."""
 
-class CallLines(ScrollView, can_focus=True):
-    """The arguments of a call, every character of them, wrapped; it scrolls when there is no room.
+TALL_FROM = 30
+"""Rows of the screen from which on there are blank lines around a question's parts."""
 
-    Lines of a value are indented and names are not, so that no value can look like another argument.
-    """
+LEAST_LINES = 4
+"""Lines of the call that are in sight on the smallest screen."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"call--name", "call--value"}
-
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
-        super().__init__()
-        self._arguments = [(_on_one_line(name), _value_lines(value)) for name, value in arguments.items()]
-        self._width = 0
-        self._lines: list[tuple[str, str]] = []
-
-    @property
-    def overflows(self) -> bool:
-        """Whether not all lines are in sight."""
-        return len(self._lines) > self.size.height
-
-    @property
-    def line_count(self) -> int:
-        """How many lines the call takes at the present width."""
-        return len(self._lines)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many lines as the call takes at this width."""
-        self._lay_out(width)
-        return len(self._lines)
-
-    def on_resize(self) -> None:
-        """Wrap for the new width."""
-        self._lay_out(self.scrollable_content_region.width)
-        self.virtual_size = Size(self._width, len(self._lines))
-
-    def _lay_out(self, width: int) -> None:
-        width = max(width, len(INDENT) + 2)
-        if width == self._width:
-            return
-        self._width = width
-        self._lines = [line for name, value in self._arguments for line in _laid_out(name, value, width)]
-
-    def render_line(self, y: int) -> Strip:
-        """The line at `y` of the visible part."""
-        place = y + round(self.scroll_y)
-        width, base = self.size.width, self.rich_style
-        if not 0 <= place < len(self._lines):
-            return Strip.blank(width, base)
-        name, value = self._lines[place]
-        line = Text.assemble(
-            (name, self.get_component_rich_style("call--name", partial=True)),
-            (value, self.get_component_rich_style("call--value", partial=True)),
-        )
-        return Strip(line.render(self.app.console)).adjust_cell_length(width, base).apply_style(base)
+LISTED_OFFERS = 5
+"""Lines of patterns that stand under the keys; more are read before they can be approved."""
 
 
 class Question(Vertical):
@@ -99,17 +54,24 @@ class Question(Vertical):
     def __init__(self, asked: ApprovalAsked) -> None:
         super().__init__(id="question")
         self.asked = asked
-        self._lines = CallLines(asked.arguments)
+        self._diff = parse(asked.preview) if asked.preview else None
+        self._raw = False
+        self._reading_offers = False
+        self._end_seen = False
+        self._title = Static("", id="question-title", markup=False)
+        self._lines = LinesView(self._what_would_happen)
+        self._unclear = Static("", id="question-unclear", markup=False)
         self._reason = Input(placeholder="why not", id="reason", compact=True)
         self._keys = Static("", id="question-keys", markup=False)
         self._answered = False
         self._quiet_until = inf
 
     def compose(self) -> ComposeResult:
-        """The tool, its arguments, the keys."""
-        title = Content.assemble((one_line(self.asked.tool, 60), "$accent bold"), (" asks to run", "bold"))
-        yield Static(title, id="question-title", markup=False)
+        """What would happen, what a person should know, the keys."""
+        yield self._title
         yield self._lines
+        yield self._unclear
+        self._unclear.display = False
         self._reason.display = False
         yield self._reason
         yield self._keys
@@ -126,21 +88,141 @@ class Question(Vertical):
 
     def _begin_quiet(self) -> None:
         self._quiet_until = monotonic() + QUIET_SECONDS
-        self._show_keys()
+        self._draw_around()
 
     def on_resize(self) -> None:
-        """What fitted may overflow now."""
-        self.call_after_refresh(self._show_keys)
+        """Draw for the new width."""
+        self._draw_around()
 
-    def _show_keys(self) -> None:
+    # What is shown -----------------------------------------------------------------------------
+
+    @property
+    def _width(self) -> int:
+        return max(8, self.scrollable_content_region.width)
+
+    def _what_would_happen(self, width: int) -> Lines:
+        """The lines above the keys."""
+        if self._reading_offers:
+            return OfferLines(self.asked.offers, width)
+        parts: list[Lines] = []
+        warnings = self._warning_lines(width)
+        if len(warnings) > WARNINGS:
+            parts += [Listed(warnings), Listed([Content("")])]
+        if self._diff is None or self._raw:
+            if self.asked.preview and self._diff is None:
+                parts += [Listed(_text_lines(self.asked.preview, width)), Listed([Content("")])]
+            parts.append(CallLines(self.asked.tool, self.asked.arguments, width))
+            return Stacked(parts)
+        target = self._target()
+        if target and shorten_middle(target, self._room_for_target()) != target:
+            parts.append(CallLines("", {"path": str(self.asked.arguments.get("path", ""))}, width))
+        for text in (self._diff.before, self._diff.after):
+            parts.append(Listed(_text_lines(text, width) if text.strip() else []))
+        parts.insert(len(parts) - 1, DiffLines(self._diff, width))
+        return Stacked(parts)
+
+    def _warning_lines(self, width: int) -> list[Content]:
+        lines: list[Content] = []
+        for phrase in self.asked.unclear:
+            first, *rest = folded(one_line(phrase, 2_000), max(4, width - 2))
+            lines.append(Content.assemble(("! ", "$warning"), first))
+            lines += [Content(f"  {piece}") for piece in rest]
+        return lines
+
+    def _target(self) -> str:
+        """What the title names; empty when it names nothing."""
+        _, argument = asks_to(self.asked.tool)
+        value = self.asked.arguments.get(argument)
+        return spelled_out(value).replace("\n", "\\n") if isinstance(value, str) else ""
+
+    def _room_for_target(self) -> int:
+        return max(8, self._width - len(one_line(self.asked.tool, 60)) - 40)
+
+    @on(LinesMoved)
+    def _lines_moved(self, event: LinesMoved) -> None:
+        event.stop()
+        self._draw_around()
+
+    def _draw_around(self) -> None:
+        """Draw what stands around the lines: title, warnings, keys."""
+        if not self.is_attached:
+            return
+        first, last = self._lines.in_sight
+        self._end_seen = self._end_seen or (self._reading_offers and last >= self._lines.line_count > 0)
+        self._title.update(spread(self._title_left(), self._title_right(first, last), self._width))
+        warnings = self._warning_lines(self._width)
+        self._unclear.display = 0 < len(warnings) <= WARNINGS and not self._reading_offers
+        self._unclear.update(Content("\n").join(warnings))
+        keys = self._key_lines()
+        self._keys.update(Content("\n").join(keys))
+        tall = self.app.size.height >= TALL_FROM
+        self.set_class(tall, "-tall")
+        around = 1 + 2 * tall + (len(warnings) + 1) * self._unclear.display + len(keys) + 1
+        room = self.app.size.height - ROOM_ABOVE - around
+        self._lines.styles.max_height = max(LEAST_LINES, min(room, self.app.size.height * 3 // 5))
+
+    def _title_left(self) -> Content:
+        if self._reading_offers:
+            return Content.assemble(("Always allow in this session", "bold"))
+        creates = self._diff is not None and self._diff.creates
+        verb, _ = asks_to(self.asked.tool, creates=creates)
+        parts: list[tuple[str, str]] = [
+            (one_line(self.asked.tool, 60), "$accent bold"),
+            (f" asks to {verb}", "bold"),
+        ]
+        if target := self._target():
+            parts.append((f" {shorten_middle(target, self._room_for_target())}", "bold"))
+        return Content.assemble(*parts)
+
+    def _title_right(self, first: int, last: int) -> Content:
+        parts = []
+        if self._diff is not None and not self._reading_offers:
+            parts.append(counts(self._diff))
+        if self._lines.overflows:
+            where = f"lines {first:,}–{last:,} of {self._lines.line_count:,}"
+            parts.append(Content.assemble((where, "$quiet")))
+        return Content.assemble(("  ", "")).join(parts)
+
+    def _key_lines(self) -> list[Content]:
+        """The keys, in as few lines as there is room for, and the patterns that are not among them."""
+        keys, below = self._keys_offered()
+        if self._lines.overflows and not self._reading_offers:
+            keys.append(("PageDown End", "scroll"))
+        lines: list[list[tuple[str, str]]] = [[]]
+        for key in keys:
+            if lines[-1] and _key_line([*lines[-1], key]).cell_length > self._width:
+                lines.append([])
+            lines[-1].append(key)
+        return [*map(_key_line, lines), *below]
+
+    def _keys_offered(self) -> tuple[list[tuple[str, str]], list[Content]]:
+        """The keys, and the patterns that stand under them."""
+        offers = self.asked.offers
         if self._reason.display:
-            keys = [("Enter", "no, for this reason"), ("Esc", "back")]
-        else:
-            keys = [("y", "yes once"), ("n", "no"), ("r", "no, because…")]
-            if self._lines.overflows:
-                keys.append(("↑ ↓ PageUp PageDown", f"all {self._lines.line_count:,} lines"))
-        parts = [Content.assemble((key, "$accent"), (f" {does}", "$quiet")) for key, does in keys]
-        self._keys.update(Content.assemble((" · ", "$faint")).join(parts))
+            return [("Enter", "no, for this reason"), ("Esc", "back")], []
+        if self._reading_offers:
+            patterns = _patterns(len(offers))
+            if self._end_seen:
+                return [("a", f"allow {patterns}"), ("Esc", "back")], []
+            return [("PageDown End", f"read {patterns} first"), ("Esc", "back")], []
+        keys = [("y", "once"), ("n", "no"), ("r", "no, because…")]
+        if self._diff is not None:
+            keys.append(("d", "diff" if self._raw else "arguments"))
+        if not offers:
+            return keys, []
+        listed = OfferLines(offers, self._width)
+        if not self._lists_offers(listed):
+            keys.insert(1, ("a", f"always this session, {_patterns(len(offers))}…"))
+            return keys, []
+        always = ("a", f"always this session: {listed.line(0).plain.strip()}")
+        if len(listed) == 1 and _key_line([always]).cell_length <= self._width:
+            keys.insert(1, always)
+            return keys, []
+        below = [listed.line(number).stylize_before("$quiet") for number in range(len(listed))]
+        return [*keys, ("a", "always this session:")], below
+
+    def _lists_offers(self, listed: OfferLines) -> bool:
+        return len(listed) <= LISTED_OFFERS
 
     # Keys ---------------------------------------------------------------------------------------
 
@@ -164,13 +246,23 @@ class Question(Vertical):
             self.post_message(TypedOn(event))
             return
         self._lines.focus()
-        match (event.character or "").lower():
+        key = (event.character or "").lower()
+        if self._reading_offers:
+            if key == "a" and self._end_seen:
+                self._answer("always")
+            return
+        match key:
             case "y":
                 self._answer("yes")
+            case "a" if self.asked.offers:
+                self._always()
             case "n":
                 self._answer("no")
             case "r":
                 self._ask_reason(shown=True)
+            case "d" if self._diff is not None:
+                self._raw = not self._raw
+                self._show_lines(self._what_would_happen)
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste is never an answer: it goes into the draft."""
@@ -183,41 +275,48 @@ class Question(Vertical):
         self._answer("no", event.value.strip())
 
     async def action_back(self) -> None:
-        """Leave the reason, or cancel the turn."""
+        """Leave the reason or the patterns, or cancel the turn."""
         if self._reason.display:
             self._ask_reason(shown=False)
+        elif self._reading_offers:
+            self._reading_offers = False
+            self._show_lines(self._what_would_happen)
         else:
             await self.run_action("screen.cancel")
+
+    def _always(self) -> None:
+        """Approve the patterns that are in sight; those that are not are shown first."""
+        if self._lists_offers(OfferLines(self.asked.offers, self._width)):
+            self._answer("always")
+            return
+        self._reading_offers = True
+        self._end_seen = False
+        self._show_lines(self._what_would_happen)
+
+    def _show_lines(self, lay_out: LayOut) -> None:
+        self._lines.show(lay_out)
+        self.come_into_sight()
 
     def _ask_reason(self, *, shown: bool) -> None:
         self._reason.display = shown
         (self._reason if shown else self._lines).focus()
-        self._show_keys()
+        self._draw_around()
 
-    def _answer(self, decision: Literal["yes", "no"], reason: str = "") -> None:
+    def _answer(self, decision: Decision, reason: str = "") -> None:
         if not self._answered:
             self._answered = True
             self.post_message(Answered(self.asked.approval_id, decision, reason))
 
 
-def _on_one_line(name: str) -> str:
-    return visible(name).replace("\n", "\\n").replace("\t", "\\t")
+def _key_line(keys: list[tuple[str, str]]) -> Content:
+    parts = [Content.assemble((key, "$accent bold"), (f" {does}", "$quiet")) for key, does in keys]
+    return Content.assemble((" · ", "$faint")).join(parts)
 
 
-def _value_lines(value: object) -> list[str]:
-    """A text as it is; anything else as JSON."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
-    return [line.expandtabs(TAB) for line in visible(text).split("\n")]
+def _patterns(count: int) -> str:
+    return "this pattern" if count == 1 else f"these {count:,} patterns"
 
 
-def _laid_out(name: str, value: list[str], width: int) -> list[tuple[str, str]]:
-    """An argument as lines of a name and a piece of the value."""
-    *above, last = folded(f"{name}: ", width)
-    lines = [(piece, "") for piece in above]
-    room = width - len(INDENT)
-    if len(value) > 1:
-        return [*lines, (last, ""), *((INDENT, piece) for line in value for piece in folded(line, room))]
-    first, *rest = folded(value[0], max(1, width - cell_len(last)))
-    if rest:
-        rest = folded(value[0][len(first) :], room)
-    return [*lines, (last, first), *((INDENT, piece) for piece in rest)]
+def _text_lines(text: str, width: int) -> list[Content]:
+    lines = spelled_out(text).strip("\n").split("\n")
+    return [marked(piece) for line in lines for piece in folded(line.expandtabs(4), width)]

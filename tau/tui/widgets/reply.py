@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
@@ -52,8 +52,17 @@ class Reply(Widget):
     def write(self, piece: str) -> None:
         """Show a further piece of the reply."""
         self._source += visible(piece)
+        width, drawn = self._width, self._drawn
+        height = len(self._settled_lines) + len(self._last_lines)
         self._read()
-        self.refresh(layout=True)
+        if width <= 0:  # not laid out yet
+            self.refresh(layout=True)
+            return
+        settled, last = self._lines_at(width)
+        if len(settled) + len(last) == height:
+            self.refresh(Region(0, drawn, self.size.width, height - drawn))
+        else:
+            self.refresh(layout=True)
 
     def finish(self, text: str) -> None:
         """Show the whole reply once more, as one document: pieces may have been read differently."""
@@ -115,8 +124,8 @@ class Reply(Widget):
     # Drawing -----------------------------------------------------------------------------------
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many lines as the text takes at this width."""
-        settled, last = self._lines_at(width)
+        """As many lines as the text takes at this width; the chat's layout leaves the margin in it."""
+        settled, last = self._lines_at(width - self.styles.margin.width)
         return max(1, len(settled) + len(last))
 
     def render_line(self, y: int) -> Strip:
@@ -135,10 +144,32 @@ class Reply(Widget):
             content = content.stylize(chosen, start, len(content.plain) if end == -1 else end)
         options = RenderOptions(self._get_style, {"text_wrap": "nowrap"}, None, None)
         strips = content.render_strips(width, 1, self.visual_style, options) or [Strip([])]
-        strip = strips[0].apply_offsets(0, y).extend_cell_length(width, self.visual_style.rich_style)
+        strip = strips[0].apply_offsets(0, y).adjust_cell_length(width, self.visual_style.rich_style)
         if selection is None:
             self._strips[y] = strip
         return strip
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines in a region, from those kept here.
+
+        Textual keeps lines of its own, with borders and padding; a reply has neither, and all of those would
+        be made again with every line that is added below.
+        """
+        if not self.is_attached:  # just removed; the next layout leaves it out
+            blank = Strip.blank(crop.width)
+            return [self._strips.get(y, blank).crop(*crop.column_span) for y in crop.line_range]
+        if self.hover_style.link_id:  # the link under the pointer looks different
+            return super().render_lines(crop)
+        background = self.background_colors[1]
+        strips = []
+        for y in crop.line_range:
+            strip = self.render_line(y)
+            for line_filter in self.get_line_filters():
+                strip = strip.apply_filter(line_filter, background)
+            strips.append(strip)
+        if crop.column_span != (0, self.size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
 
     def notify_style_update(self) -> None:
         """Draw anew when colours change."""

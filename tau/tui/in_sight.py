@@ -1,0 +1,47 @@
+"""Lays out what is in sight, so that a frame costs the same however much stands above it."""
+
+from __future__ import annotations
+
+from textual._compositor import Compositor, CompositorMap, ReflowResult
+from textual.geometry import Size
+from textual.widget import Widget
+
+
+class InSight(Compositor):
+    """Textual's compositor, without the widgets that are scrolled out of sight.
+
+    Textual visits every widget of the screen at each layout, which in a long transcript is most of a frame,
+    and leaves a map of them behind as a reference cycle. It has a shorter way for scrolling, which is taken
+    here for every layout; where a widget out of sight is, Textual works out when someone asks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._on_screen: CompositorMap = {}
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Lay out the widgets in sight; those that came into sight count as shown."""
+        known, before = self.widgets, self._on_screen
+        exposed = self.reflow_visible(parent, size)
+        resized = {
+            widget
+            for widget, place in self._on_screen.items()
+            if widget in before and before[widget].region.size != place.region.size
+        }
+        return ReflowResult(hidden=known - self.widgets, shown=exposed, resized=resized)
+
+    def reflow_visible(self, parent: Widget, size: Size) -> set[Widget]:
+        """Lay out the widgets in sight after a scroll.
+
+        Returns:
+            Those that came into sight.
+        """
+        self._visible_map = self._on_screen  # asking for a widget out of sight makes Textual forget it
+        exposed = super().reflow_visible(parent, size)
+        self._on_screen = self._visible_map
+        return exposed
+
+    def clear(self) -> None:
+        """Forget every widget."""
+        super().clear()
+        self._on_screen = {}

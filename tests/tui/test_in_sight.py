@@ -1,0 +1,43 @@
+"""The layout of a chat that is longer than the screen, and the width it keeps."""
+
+from __future__ import annotations
+
+from tau.tui.widgets.chat import Chat
+from tau.tui.widgets.tool_card import ToolCard
+from tests.tui.conftest import Start
+
+SLOW = [{"text": "word " * 400, "chunks": 400, "delay": 0.05}]
+
+
+async def test_a_waiting_message_leaves_the_chat_its_width(start: Start) -> None:
+    async with start(SLOW) as tau:
+        await tau.send("first")
+        await tau.until(lambda: tau.screen.busy)
+        width = tau.screen.query_one(Chat).size.width
+        await tau.send("second")
+        await tau.shows("waiting  second")
+        assert tau.screen.query_one(Chat).size.width == width
+        await tau.pilot.press("escape")
+        await tau.idle()
+
+
+async def test_the_last_line_of_a_reply_is_on_the_screen(start: Start) -> None:
+    paragraphs = ["x" * (length - 6) + f" end{length}" for length in range(66, 84)]
+    async with start([{"text": "\n\n".join(paragraphs)}], size=(80, 24)) as tau:
+        await tau.turn("go")
+        await tau.shows("end83")
+
+
+async def test_a_card_out_of_sight_is_scrolled_to_when_it_gets_the_focus(start: Start) -> None:
+    script = [
+        {"tools": [{"name": "no_such_tool", "input": {"path": "a.py"}, "id": "t1"}]},
+        {"text": "\n\n".join(f"line {number}" for number in range(60))},
+    ]
+    async with start(script, size=(80, 24)) as tau:
+        await tau.turn("look")
+        await tau.shows("line 59")
+        assert "no_such_tool" not in tau.text()
+        tau.screen.query_one(ToolCard).focus()
+        await tau.shows("no_such_tool")
+        await tau.pilot.press("end")
+        await tau.shows("line 59")
