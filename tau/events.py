@@ -202,7 +202,12 @@ def utc_now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRecord:
-    """A finished call of any tier; `rule` names the pattern by which it was ``allowed``."""
+    """A finished call of any tier.
+
+    Attributes:
+        rule: The pattern by which it was ``allowed``.
+        message: The ``tracking_id`` of the message that made the call; ids of calls may repeat.
+    """
 
     tool: str
     tier: int
@@ -213,6 +218,7 @@ class ToolCallRecord:
     duration: float
     tool_use_id: str
     rule: str = ""
+    message: str = ""
     at: str = field(default_factory=utc_now)
     kind: Literal["tool_call"] = "tool_call"
 

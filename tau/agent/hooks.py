@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import TYPE_CHECKING, Any, cast
 
 from strands.hooks import (
     AfterModelCallEvent,
     AfterToolCallEvent,
     BeforeInvocationEvent,
+    BeforeModelCallEvent,
     BeforeToolCallEvent,
     HookProvider,
     HookRegistry,
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
     from tau.agent.runner import AgentRunner
 
 
+INLINE_CHARS = 64_000
+"""Results up to this size are looked through for secrets at once, longer ones on a thread."""
+
+
 class TurnHooks(HookProvider):
     """Where the SDK's loop asks before it acts."""
 
@@ -33,6 +40,7 @@ class TurnHooks(HookProvider):
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """What the SDK calls to learn of the callbacks."""
         registry.add_callback(BeforeInvocationEvent, self._before_invocation)
+        registry.add_callback(BeforeModelCallEvent, self._before_model_call)
         registry.add_callback(AfterModelCallEvent, self._after_model_call)
         registry.add_callback(BeforeToolCallEvent, self._before_tool)
         registry.add_callback(AfterToolCallEvent, self._after_tool)
@@ -41,6 +49,9 @@ class TurnHooks(HookProvider):
         turn = self._runner.running
         if turn is not None and turn.closing:
             event.cancel = turn.closing
+
+    async def _before_model_call(self, event: BeforeModelCallEvent) -> None:
+        await self._runner.tools_ready()
 
     def _after_model_call(self, event: AfterModelCallEvent) -> None:
         turn = self._runner.running
@@ -58,23 +69,29 @@ class TurnHooks(HookProvider):
         if refusal:
             event.cancel_tool = refusal
 
-    def _after_tool(self, event: AfterToolCallEvent) -> None:
+    async def _after_tool(self, event: AfterToolCallEvent) -> None:
         use = event.tool_use
-        event.result = _masked(event.result)
-        if self._runner.tool_context is not None:
-            event.result = spill_result(event.result, tool=use["name"], context=self._runner.tool_context)
+        if _size(event.result) > INLINE_CHARS:
+            event.result = await asyncio.to_thread(self._kept, event.result, use["name"])
+        else:
+            event.result = self._kept(event.result, use["name"])
         self._runner.keep_result(dict(event.result))
-        result = "\n".join(
-            clean_text(item["text"]) for item in event.result.get("content", []) if "text" in item
-        )
+        if self._runner.tool_context is not None:
+            self._runner.tool_context.calls.end(use["toolUseId"])
         status: ToolStatus = "success" if event.result.get("status") == "success" else "error"
         if status == "error" and self._runner.running is not None and self._runner.running.cancelled:
             status = "cancelled"
+        result = "\n".join(map(_as_text, event.result["content"]))
         self._runner.end_call(use["toolUseId"], status, result, event.duration or 0.0)
+
+    def _kept(self, result: ToolResult, tool: str) -> ToolResult:
+        """A result as it may be kept, sent and shown: without secrets, and not too long."""
+        masked = _masked(result)
+        context = self._runner.tool_context
+        return masked if context is None else spill_result(masked, tool=tool, context=context)
 
 
 def _masked(result: ToolResult) -> ToolResult:
-    """A result without the secrets in its text, before it is kept, sent or shown."""
     content: list[ToolResultContent] = []
     for block in result["content"]:
         masked = {**block}
@@ -84,6 +101,19 @@ def _masked(result: ToolResult) -> ToolResult:
             masked["json"] = mask_all(block["json"])
         content.append(cast("ToolResultContent", masked))
     return {**result, "content": content}
+
+
+def _size(result: ToolResult) -> int:
+    return sum(len(block["text"]) if "text" in block else 0 for block in result["content"])
+
+
+def _as_text(block: ToolResultContent) -> str:
+    """A block of a result as its event keeps it."""
+    if "text" in block:
+        return clean_text(block["text"])
+    if "json" in block:
+        return clean_text(json.dumps(block["json"], ensure_ascii=False, default=str))
+    return f"[{next(iter(block), 'nothing')}, kept with the message only]"
 
 
 def _tier(tool: Any) -> int:

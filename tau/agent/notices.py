@@ -16,6 +16,8 @@ NOBODY_TO_ASK = (
 )
 
 
+NO_ARGUMENTS = "The arguments of a call are one JSON object; this call was not run."
+
 DENIED_BEFORE = (
     "Refused: the person said no in this turn already and was not asked again. Stop calling tools that "
     "change anything; say what you wanted to do and why."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -49,47 +50,68 @@ class Permission:
             use: The call: ``toolUseId``, ``name`` and ``input``.
             turn: The running turn.
         """
-        arguments = dict(use["input"] or {})
-        verdict = await self._judged(tool, arguments)
-        if verdict.action == "refuse":
-            return self._denied(use, turn, verdict.reason) if verdict.rule else verdict.reason
-        if verdict.action == "run":
-            return self._allowed(tool, use, turn, verdict.rule)
+        if not isinstance(use["input"], Mapping):
+            return notices.NO_ARGUMENTS
+        verdict = await self._judged(tool, use)
+        if verdict.action != "ask":
+            return self._settled(verdict, tool, use, turn)
         if self._ask is None:
             self._record_decision(use, "no", notices.NOBODY_TO_ASK)
             return self._denied(use, turn, notices.NOBODY_TO_ASK)
         async with self._asking:
-            return await self._asked(self._ask, tool, use, turn)
+            # An answer given meanwhile may have approved or denied just this.
+            verdict = await self._judged(tool, use)
+            if verdict.action != "ask":
+                return self._settled(verdict, tool, use, turn)
+            return await self._asked(self._ask, verdict, tool, use, turn)
 
-    async def _judged(self, tool: Any, arguments: Mapping[str, Any]) -> Verdict:
-        """The gate's verdict. What cannot be judged does not run."""
+    def _settled(self, verdict: Verdict, tool: Any, use: Mapping[str, Any], turn: Turn) -> str:
+        """A verdict that needs nobody."""
+        if verdict.action == "deny":
+            return self._denied(use, turn, verdict.reason)
+        if verdict.action == "run" and int(getattr(tool, "tier", 2)) >= 2:
+            turn.approvals[use["toolUseId"]] = "allowed"
+            turn.rules[use["toolUseId"]] = verdict.rule
+        return verdict.reason
+
+    async def _judged(self, tool: Any, use: Mapping[str, Any]) -> Verdict:
+        """The gate's verdict, to which the call is held when it runs. What cannot be judged does not run."""
         try:
             # A long command takes a while to parse, and paths are looked up on the disk.
-            return await asyncio.to_thread(self._gate.judge, tool, arguments)
+            verdict = await asyncio.to_thread(self._gate.judge, tool, use["input"])
         except Exception:
             log.exception("A call of %s could not be judged", tool.tool_name)
-            self._record(ErrorRecord("tier_gate", notices.not_judged(tool.tool_name)))
-            return Verdict("refuse", notices.not_judged(tool.tool_name))
+            return self._not_judged(tool)
+        self._gate.context.calls.begin(use["toolUseId"], verdict.real)
+        return verdict
 
-    async def _asked(self, ask: Ask, tool: Any, use: Mapping[str, Any], turn: Turn) -> str:
-        arguments = dict(use["input"] or {})
-        same = _key(use)
-        # An answer given meanwhile may have approved or denied just this.
-        verdict = await self._judged(tool, arguments)
-        if verdict.action == "run":
-            return self._allowed(tool, use, turn, verdict.rule)
+    def _not_judged(self, tool: Any) -> Verdict:
+        reason = notices.not_judged(tool.tool_name)
+        self._record(ErrorRecord("tier_gate", reason))
+        return Verdict("deny", reason)
+
+    async def _asked(self, ask: Ask, verdict: Verdict, tool: Any, use: Mapping[str, Any], turn: Turn) -> str:
+        same = json.dumps([use["name"], use["input"]], sort_keys=True, default=str)
         if same in turn.denied or len(turn.denied) >= MOST_DENIED:
             return self._denied(use, turn, notices.DENIED_BEFORE)
         decision: Decision = "no"
         reason = ""
-        preview = ""
         if not turn.cancelled:
             try:
-                preview = await self._preview(tool, arguments)
+                preview = await self._preview(tool, use)
             except Refused as refused:
                 return str(refused)  # it cannot be carried out, so there is nothing to ask
+            except Exception:
+                log.exception("A call of %s could not be shown", tool.tool_name)
+                return self._settled(self._not_judged(tool), tool, use, turn)
+            # The model's ids repeat with some providers; an answer must not find another question.
             asked = ApprovalAsked(
-                use["toolUseId"], use["name"], arguments, verdict.offers, verdict.unclear, preview
+                secrets.token_hex(8),
+                use["name"],
+                dict(use["input"]),
+                verdict.offers,
+                verdict.unclear,
+                preview,
             )
             decision, reason = await ask(asked)
         if turn.cancelled:
@@ -105,15 +127,9 @@ class Permission:
         turn.approvals[use["toolUseId"]] = "approved"
         return ""
 
-    async def _preview(self, tool: Any, arguments: Mapping[str, Any]) -> str:
+    async def _preview(self, tool: Any, use: Mapping[str, Any]) -> str:
         preview = getattr(tool, "preview", None)
-        return "" if preview is None else await asyncio.to_thread(preview, arguments)
-
-    def _allowed(self, tool: Any, use: Mapping[str, Any], turn: Turn, rule: str) -> str:
-        if int(getattr(tool, "tier", 2)) >= 2:
-            turn.approvals[use["toolUseId"]] = "allowed"
-            turn.rules[use["toolUseId"]] = rule
-        return ""
+        return "" if preview is None else str(await asyncio.to_thread(preview, use))
 
     def _denied(self, use: Mapping[str, Any], turn: Turn, reason: str) -> str:
         turn.approvals[use["toolUseId"]] = "denied"
@@ -122,13 +138,13 @@ class Permission:
     def _record_decision(
         self, use: Mapping[str, Any], decision: Decision, reason: str, patterns: tuple[str, ...] = ()
     ) -> None:
-        arguments = dict(use["input"] or {})
         self._record(
             ApprovalRecord(
-                use["name"], arguments, decision, use["toolUseId"], reason=reason, patterns=list(patterns)
+                use["name"],
+                dict(use["input"]),
+                decision,
+                use["toolUseId"],
+                reason=reason,
+                patterns=list(patterns),
             )
         )
-
-
-def _key(use: Mapping[str, Any]) -> str:
-    return json.dumps([use["name"], use["input"]], sort_keys=True, default=str)

@@ -154,11 +154,14 @@ class Recorder(SessionManager[Agent]):
         try:
             (asking,) = self._writer.messages(offset=self._next - 1, limit=1)
             for event in reversed(self._writer.events(limit=_EVENTS_OF_A_TURN)):
-                if event.get("tool_use_id") == use_id and event.get("kind") == "tool_call":
-                    # Some providers count their calls anew in every turn.
-                    if str(event.get("at")) >= asking.created_at:
-                        return recorded_result(event)
-                    break
+                # Some providers count their calls anew in every turn, so the message has to be the same.
+                if (
+                    event.get("kind") == "tool_call"
+                    and event.get("tool_use_id") == use_id
+                    and event.get("message")
+                    and event["message"] == asking.message.get("tracking_id")
+                ):
+                    return recorded_result(event)
         except (StoreError, ValueError) as error:
             log.warning("What call %s came to is not known: %s", use_id, error)
         return dict(interrupted_result(use_id)["toolResult"])

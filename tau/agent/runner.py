@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from strands import Agent
@@ -68,6 +68,10 @@ MODEL_GRACE = 0.25
 """The same while only the model is waited for: it looks at the cancel with each piece of its answer."""
 
 
+async def _at_once() -> None:
+    """There is nothing to wait for."""
+
+
 class AgentRunner:
     """One agent on one session. Lives on the engine's loop; one turn at a time.
 
@@ -80,6 +84,7 @@ class AgentRunner:
         tool_context: Where results too long for the model are spilled; None leaves them whole.
         gate: Judges tool calls.
         ask: Puts a call that the gate does not let run by itself to a person; None refuses it at once.
+        tools_ready: Awaited before each model call: tools that come late may still join in.
         on_unsaved: Told why what was said is not on disk, and with "" when it is again.
 
     Raises:
@@ -97,12 +102,14 @@ class AgentRunner:
         tool_context: ToolContext | None = None,
         gate: Gate,
         ask: Ask | None = None,
+        tools_ready: Callable[[], Awaitable[None]] = _at_once,
         on_unsaved: Callable[[str], None] = lambda reason: None,
     ) -> None:
         tracing.install()
         self._settings = settings
         self._writer = writer
         self.tool_context = tool_context
+        self.tools_ready = tools_ready
         self._permission = Permission(gate, ask, self._record)
         self._on_unsaved = on_unsaved
         self._recorder = Recorder(writer, on_unsaved=self._unsaved_changed)
@@ -317,7 +324,7 @@ class AgentRunner:
 
     def begin_call(self, use: dict[str, Any], tier: int) -> None:
         """A call begins, or is refused."""
-        arguments = dict(use["input"] or {})
+        arguments = dict(use["input"]) if isinstance(use["input"], Mapping) else {}
         if self.running is not None:
             self.running.calls[use["toolUseId"]] = Call(use["name"], arguments, tier, time.monotonic())
         self._emit(ToolUseStarted(use["toolUseId"], use["name"], arguments, tier))
@@ -346,6 +353,7 @@ class AgentRunner:
                 duration=round(duration, 4),
                 tool_use_id=use_id,
                 rule=rule,
+                message=str(self._agent.messages[-1].get("tracking_id", "")),
             )
         )
 

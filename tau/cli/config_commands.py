@@ -119,7 +119,7 @@ def _unusable_models(loaded: Loaded) -> list[str]:
 
 def _unusable_patterns(settings: Settings) -> list[str]:
     from tau.errors import ConfigError
-    from tau.gate.gate import check as check_approvals
+    from tau.gate.patterns import check as check_approvals
 
     try:
         check_approvals(settings.approvals)

@@ -157,7 +157,7 @@ def load_for(channel: str) -> Loaded:
 
     found = load(config=given_config(), profile=given_profile(), directory=Path(), environ=os.environ)
     if found.settings.approvals != ApprovalSettings():
-        from tau.gate.gate import check
+        from tau.gate.patterns import check
 
         check(found.settings.approvals)
     problems = setup_logging(found.settings, channel=channel, verbose=verbose())

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tau.agent import notices
 from tau.config.settings import Settings
 from tau.conversation import history
+from tau.conversation.answerer import Answerer
 from tau.conversation.damage import tell_damage
 from tau.conversation.opening import OpenSession, SessionOpener
 from tau.conversation.questions import Questions
 from tau.conversation.state import ConversationState, HistoryPage, Opening, OpenRequest
 from tau.conversation.totals import Totals
-from tau.conversation.workbench import Workbench
 from tau.errors import SessionHeld, StoreError, TauError, UsageError
 from tau.events import (
     Notice,
@@ -32,7 +31,6 @@ from tau.events import (
     from_line,
 )
 from tau.models.info import ModelInfo
-from tau.models.registry import PreparedModel, prepare
 from tau.sessions.catalog import Catalog
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 from tau.sessions.registry import open_store
@@ -48,9 +46,6 @@ LIVE_TURNS = 40
 
 REPLAYED_EVENTS = 200
 """Stored agent events, the newest, that a channel is handed at once."""
-
-SERVER_WAIT = 5.0
-"""Seconds that an interactive turn waits for the servers of tools; those that come later join in."""
 
 Emit = Callable[[TurnEvent], None]
 
@@ -77,14 +72,18 @@ class Core:
         self._catalog: Catalog | None = None
         self._opener: SessionOpener | None = None
         self._session: OpenSession | None = None
-        self._prepared: PreparedModel | None = None
-        self._runner: AgentRunner | None = None
         self._totals = Totals()
-        self._workbench = Workbench(settings)
         self._followed = (0, 0)
-        self._warming: asyncio.Task[None] | None = None
         self._turn_task: asyncio.Task[TurnEnd] | None = None
         self.questions = Questions()
+        self._answerer = Answerer(
+            settings,
+            bare=request.bare,
+            one_shot=request.one_shot,
+            ask=self.questions.ask if request.can_ask else None,
+            on_unsaved=lambda reason: self._set(unsaved=reason),
+            tell=lambda line: self._set(tool_problems=(*self.state.tool_problems, line)),
+        )
 
     # Opening ------------------------------------------------------------------------------------
 
@@ -169,7 +168,7 @@ class Core:
     def _let_go(self) -> list[str]:
         """Close the session in hand. Returns what of it could not be saved, a line each."""
         session, self._session = self._session, None
-        runner, self._runner = self._runner, None
+        runner, self._answerer.runner = self._answerer.runner, None
         if session is None:
             return []
         lost = []
@@ -196,16 +195,14 @@ class Core:
 
     async def _prepare_model(self) -> ModelInfo:
         try:
-            prepared = await prepare(self.settings, self.state.role, environ=os.environ)
-            # The SDK takes the better part of a second to import; the loop stays free meanwhile.
-            await asyncio.to_thread(_import_agent)
-            runner = self._build(self._session, prepared)
+            prepared = await self._answerer.prepare(self.state.role)
+            runner = self._answerer.build(self._session, prepared)
         except TauError as error:
             self._use(None)
-            await self._adopt(None)
+            await self._answerer.adopt(None)
             self._set(model=None, model_problem=error.line())
             raise
-        await self._adopt(prepared)
+        await self._answerer.adopt(prepared)
         self._set(model=prepared.info, model_problem="")
         self._use(runner)
         return prepared.info
@@ -218,64 +215,19 @@ class Core:
         """
         self._free()
         async with self._lock:
-            prepared = await prepare(self.settings, role, environ=os.environ)
-            await asyncio.to_thread(_import_agent)
+            prepared = await self._answerer.prepare(role)
             if self.writer is not None:
                 self.writer.patch_meta({"role": role})
-            runner = self._build(self._session, prepared)
-            await self._adopt(prepared)
+            runner = self._answerer.build(self._session, prepared)
+            await self._answerer.adopt(prepared)
             self._set(role=role, model=prepared.info, model_problem="")
             self._use(runner)
             return prepared.info
 
-    async def _adopt(self, prepared: PreparedModel | None) -> None:
-        """Take a prepared model over; what the one before holds is let go of."""
-        before, self._prepared = self._prepared, prepared
-        if before is not None and before is not prepared:
-            await asyncio.to_thread(before.close)
-
-    def _build(self, session: OpenSession | None, prepared: PreparedModel) -> AgentRunner | None:
-        """The agent of a session; None where it is open for reading only."""
-        from tau.agent.prompt import system_prompt
-        from tau.agent.runner import AgentRunner
-
-        if session is None or session.writer is None:
-            return None
-        bench = self._workbench.of(session.writer.session_id)
-        try:
-            return AgentRunner(
-                model=prepared.model,
-                writer=session.writer,
-                settings=self.settings.agent,
-                system_prompt=system_prompt(self.settings, bare=self.request.bare),
-                tool_context=bench.context,
-                tools=bench.tools,
-                gate=bench.gate,
-                ask=self.questions.ask if self.request.can_ask else None,
-                on_unsaved=lambda reason: self._set(unsaved=reason),
-            )
-        except FileNotFoundError as error:  # the SDK looks at the process's directory
-            raise UsageError(
-                f"The directory {self.settings.directory} is gone", "start tau in another one"
-            ) from error
-
     def _use(self, runner: AgentRunner | None) -> None:
-        """Make an agent the one that answers, and have its model prepare what it can."""
-        self._runner = runner
-        if runner is not None:
-            self._workbench.start_servers(self._add_tools, self._tell_tool_problem)
-        if self._warming is not None:
-            self._warming.cancel()
-        self._warming = asyncio.create_task(runner.warm_up()) if runner is not None else None
+        self._answerer.use(runner)
         if self._session is not None:
             self._refresh()
-
-    def _add_tools(self, tools: Sequence[Any]) -> None:
-        if self._runner is not None:
-            self._runner.add_tools(tools)
-
-    def _tell_tool_problem(self, line: str) -> None:
-        self._set(tool_problems=(*self.state.tool_problems, line))
 
     # The turn -----------------------------------------------------------------------------------
 
@@ -313,11 +265,11 @@ class Core:
                 raise SessionHeld(self.state.session_id, self.state.held_by)
             if not text.strip():
                 raise UsageError("The message is empty; nothing was sent")
-            if self._runner is None:
+            if self._answerer.runner is None:
                 await self._prepare_model()
-            assert self._runner is not None
+            runner = self._answerer.runner
+            assert runner is not None
             assert self.writer is not None
-            await self._workbench.servers_started(None if self.request.one_shot else SERVER_WAIT)
 
             def pass_on(event: TurnEvent) -> None:
                 if isinstance(event, UsageReported):
@@ -325,18 +277,18 @@ class Core:
                     self._set(usage=self._totals.usage, context_tokens=self._totals.context)
                 emit(event)
 
-            before = self._runner.unsaved
-            end = await self._runner.run(text, pass_on)
+            before = runner.unsaved
+            end = await runner.run(text, pass_on)
             if end.stop_reason != "error":
                 self._totals.turns += 1
             try:
                 self.writer.patch_meta(self._totals.meta(), touch=False)
             except TauError as error:
                 emit(Notice(f"The totals of this session are not saved: {error.line()}", "warning"))
-            told = self._runner.unsaved
-            if not self._runner.flush() and (self._runner.unsaved == before or self._runner.unsaved != told):
+            told = runner.unsaved
+            if not runner.flush() and (runner.unsaved == before or runner.unsaved != told):
                 # The turn itself has told of nothing, or of something else.
-                emit(Notice(notices.not_saved(self._runner.unsaved), "error"))
+                emit(Notice(notices.not_saved(runner.unsaved), "error"))
             self._refresh()
             return end
 
@@ -345,18 +297,18 @@ class Core:
         task = self._turn_task
         if task is None:
             return
-        if self._runner is not None and self._runner.is_running:
-            await self._runner.cancel(self.questions.refuse_all)
+        if self._answerer.runner is not None and self._answerer.runner.is_running:
+            await self._answerer.runner.cancel(self.questions.refuse_all)
         else:
             task.cancel()
         await asyncio.wait({task})
 
     def _index(self) -> None:
         """Bring the index up to date; the record is complete without it."""
-        if self._runner is None or self._session is None:
+        if self._answerer.runner is None or self._session is None:
             return
         try:
-            self.catalog.record(self._session.reader, self._runner.take_recorded())
+            self.catalog.record(self._session.reader, self._answerer.runner.take_recorded())
         except Exception:
             log.exception("The index does not know the last turn of session %s", self.state.session_id)
 
@@ -411,20 +363,19 @@ class Core:
     async def _switch(self, opened: OpenSession) -> Opening:
         """Everything that can fail comes before the current session is let go of."""
         opening = self._look_at(opened)
-        prepared, problem = self._prepared, ""
+        prepared, problem = self._answerer.model, ""
         try:
             if prepared is None or opened.role != self.state.role:
                 try:
-                    prepared = await prepare(self.settings, opened.role, environ=os.environ)
-                    await asyncio.to_thread(_import_agent)
+                    prepared = await self._answerer.prepare(opened.role)
                 except TauError as error:
                     prepared, problem = None, error.line()
-            runner = self._build(opened, prepared) if prepared is not None else None
+            runner = self._answerer.build(opened, prepared) if prepared is not None else None
         except BaseException:
             opened.reader.close()
             raise
         taken = self._take(opened, opening, runner)
-        await self._adopt(prepared)
+        await self._answerer.adopt(prepared)
         self._set(model=prepared.info if prepared else None, model_problem=problem)
         return replace(taken, state=self.state)
 
@@ -433,8 +384,8 @@ class Core:
             raise UsageError(notices.BUSY)
 
     def _nothing_waits(self) -> None:
-        if self._runner is not None and not self._runner.flush():
-            raise StoreError(notices.not_left(self._runner.unsaved))
+        if self._answerer.runner is not None and not self._answerer.runner.flush():
+            raise StoreError(notices.not_left(self._answerer.runner.unsaved))
 
     def rename(self, name: str) -> None:
         """Name the session; it does not move in listings.
@@ -503,14 +454,11 @@ class Core:
             StoreError: Something that was said could not be saved; everything is closed all the same.
         """
         await self.cancel()
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.wait({self._warming})
+        await self._answerer.stop_warming()
         lost = self._let_go()
         try:
-            await self._adopt(None)
+            await self._answerer.close()
         finally:
-            await self._workbench.close()
             try:
                 if self._catalog is not None:
                     self._catalog.close()
@@ -524,7 +472,8 @@ class Core:
 
     def _refresh(self) -> None:
         meta = self.reader.meta()
-        in_memory = self._runner.messages_in_memory if self._runner else self.state.in_memory
+        runner = self._answerer.runner
+        in_memory = runner.messages_in_memory if runner else self.state.in_memory
         self._set(
             name=str(meta.get("name") or ""),
             title=str(meta.get("title") or ""),
@@ -540,7 +489,3 @@ class Core:
         if state != self.state:
             self.state = state
             self._publish(state)
-
-
-def _import_agent() -> None:
-    import tau.agent.runner  # noqa: F401  # imported for its weight, off the engine's loop

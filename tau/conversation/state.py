@@ -34,7 +34,7 @@ class ConversationState:
         context_tokens: Tokens of the last request and reply, or None when unknown.
         busy: Whether a turn runs.
         unsaved: Why the last turn is not on disk, or empty.
-        tool_problems: Why servers of tools cannot be used, a line each.
+        tool_problems: What there is to know of the tools, such as why a server cannot be used, a line each.
     """
 
     session_id: str

@@ -36,15 +36,18 @@ class Workbench:
 
     Args:
         settings: Directory, places, sizes, approvals and servers.
+        tell: Told what the person should know of the tools, a line each.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, tell: Callable[[str], None]) -> None:
         self._settings = settings
+        self._tell = tell
         self._kept: dict[str, tuple[ToolContext, Gate]] = {}
         self._servers: McpServers | None = None
         self._own_names: frozenset[str] = frozenset()
         self._server_tools: list[Any] = []
         self._starting: asyncio.Task[None] | None = None
+        self._started_at = 0.0
 
     def of(self, session_id: str) -> Bench:
         """The bench of a session. Imports the SDK.
@@ -66,17 +69,17 @@ class Workbench:
             self._kept[session_id] = context, Gate(self._settings.approvals, context)
         context, gate = self._kept[session_id]
         tools = build_tools(context, disabled=self._settings.plugins.disabled)
+        if not self._own_names:
+            for line in patterns.doubts(self._settings.approvals, tools, servers=list(self._settings.mcp)):
+                self._tell(line)
         self._own_names = frozenset(tool.tool_name for tool in tools)
         return Bench(context, gate, [*tools, *self._server_tools])
 
-    def start_servers(
-        self, on_tools: Callable[[Sequence[Any]], None], on_failure: Callable[[str], None]
-    ) -> None:
+    def start_servers(self, on_tools: Callable[[Sequence[Any]], None]) -> None:
         """Begin to connect the servers of ``[mcp]``, once; nobody waits for them.
 
         Args:
             on_tools: Called with the tools of each server when it is ready.
-            on_failure: Called with one line for each that failed.
         """
         if self._starting is not None or not self._settings.mcp:
             return
@@ -97,14 +100,22 @@ class Workbench:
         async def start() -> None:
             for line in await servers.start(ready):
                 log.info("%s", line)
-                on_failure(line)
+                self._tell(line)
 
+        self._started_at = asyncio.get_running_loop().time()
         self._starting = asyncio.create_task(start())
 
     async def servers_started(self, seconds: float | None) -> None:
-        """Wait until every server is connected or has failed, but no longer than this; None: as they need."""
-        if self._starting is not None:
-            await asyncio.wait({self._starting}, timeout=seconds)
+        """Wait until every server is connected or has failed.
+
+        Args:
+            seconds: Since their start, after which nobody waits any more; None: as long as they need.
+        """
+        if self._starting is None or self._starting.done():
+            return
+        now = asyncio.get_running_loop().time()
+        left = None if seconds is None else max(0.0, self._started_at + seconds - now)
+        await asyncio.wait({self._starting}, timeout=left)
 
     async def close(self) -> None:
         """Let go of the servers, and stop what tools left running."""

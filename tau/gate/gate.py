@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tau.config.settings import ApprovalSettings
-from tau.display import one_line
-from tau.errors import ConfigError
 from tau.gate import patterns
+from tau.gate.calls import Call, call_of
 from tau.gate.patterns import Pattern
-from tau.tools import paths
-from tau.tools.refusals import Refused
 from tau.tools.subject import Subject
 
 if TYPE_CHECKING:
@@ -25,21 +22,20 @@ class Verdict:
     """What is to happen with a call.
 
     Attributes:
-        action: ``run`` it, ``ask`` a person, or ``refuse`` it.
-        reason: Why it is refused, a sentence for the model; empty otherwise.
-        rule: The pattern by which a call of tier 2 runs, or is denied; several are separated by commas.
+        action: ``run`` it, ``ask`` a person, ``deny`` it, or turn it back as ``invalid``.
+        reason: Why it does not run, a sentence for the model; empty otherwise.
+        rule: The pattern by which a call of tier 2 runs; several are separated by commas.
         offers: Patterns that a person may approve for the session; together they cover the call.
         unclear: Why a person must look, a phrase each.
+        real: The path that the call was judged by; None when it has none.
     """
 
-    action: Literal["run", "ask", "refuse"]
+    action: Literal["run", "ask", "deny", "invalid"]
     reason: str = ""
     rule: str = ""
     offers: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
-
-
-RUN = Verdict("run")
+    real: Path | None = None
 
 
 class Gate:
@@ -47,19 +43,19 @@ class Gate:
 
     Args:
         approvals: ``[approvals]``.
-        context: The working directory and the grants, by which paths are judged.
+        context: The working directory, by which paths are judged.
 
     Raises:
         ConfigError: A pattern of ``[approvals]`` cannot be used.
     """
 
     def __init__(self, approvals: ApprovalSettings, context: ToolContext) -> None:
-        check(approvals)
+        patterns.check(approvals)
         self._allow = [patterns.parse(entry) for entry in approvals.allow]
         self._ask = [patterns.parse(entry) for entry in approvals.ask]
         self._deny = [patterns.parse(entry) for entry in approvals.deny]
         self._session: list[Pattern] = []
-        self._context = context
+        self.context = context
 
     def approve(self, entries: Sequence[str]) -> None:
         """Let calls that these patterns cover run for the rest of the session."""
@@ -75,162 +71,64 @@ class Gate:
             arguments: The call's.
         """
         name: str = tool.tool_name
-        tier = int(getattr(tool, "tier", 2))
         given = getattr(tool, "subject", None)
         subject = given if isinstance(given, Subject) else None
-        value = arguments.get(subject.argument) if subject is not None else ""
-        if not isinstance(value, str):
-            argument = subject.argument if subject is not None else ""
-            if tier >= 2:
-                return Verdict("refuse", f"The argument {argument} is missing, or is no text")
-            return RUN  # the tool says itself what is wrong, and does nothing
-        call = _CALLS[subject.kind](value, self._context) if subject is not None else _Named()
-        for pattern in patterns.of_tool(self._deny, name):
-            if not pattern.text or call.mentions(pattern.text):
-                reason = (
-                    f"Refused: the person's configuration denies {pattern}. "
-                    "It is final; do not try it in another way."
-                )
-                return Verdict("refuse", reason, str(pattern))
-        for pattern in patterns.of_tool(self._ask, name):
-            if not pattern.text or call.mentions(pattern.text):
-                return Verdict("ask", unclear=(f"your configuration asks for {pattern}", *call.unclear))
+        denied = patterns.of_tool(self._deny, name)
+        asked = patterns.of_tool(self._ask, name)
+        for pattern in denied:
+            if not pattern.text or subject is None:
+                return _denied(pattern)
+        value = _value(tool, subject, arguments)
+        if value is None:
+            assert subject is not None
+            return Verdict("invalid", f"The argument {subject.argument} is missing, or is no text")
+        call = call_of(subject, value, self.context)
+        for pattern in denied:
+            if call.mentions(pattern.text):
+                return _denied(pattern, call.real)
+        for pattern in asked:
+            if not pattern.text or subject is None or call.mentions(pattern.text):
+                said = f"your configuration asks for {pattern}"
+                return Verdict("ask", unclear=(said, *call.unclear), real=call.real)
+        if call.unread and (rules := [pattern for pattern in (*denied, *asked) if pattern.text]):
+            # What cannot be read may be just what a rule is about.
+            said = f"it cannot be told whether {rules[0]} is about this"
+            return Verdict("ask", unclear=(said, *call.unclear), real=call.real)
+        return self._approved(tool, name, call)
+
+    def _approved(self, tool: Any, name: str, call: Call) -> Verdict:
+        """The verdict where no rule is about the call: by its tier, and by what was approved."""
         if bool(getattr(tool, "asks", False)):
-            return Verdict("ask", unclear=call.unclear)
-        if tier < 2:
-            return RUN
+            return Verdict("ask", unclear=call.unclear, real=call.real)
+        if int(getattr(tool, "tier", 2)) < 2:
+            return Verdict("run", real=call.real)
         approved = patterns.of_tool([*self._allow, *self._session], name)
         if any(not pattern.text for pattern in approved):
-            return Verdict("run", rule=name)
+            return Verdict("run", rule=name, real=call.real)
         missing = call.missing([pattern.text for pattern in approved])
         if missing is None:
-            return Verdict("ask", unclear=call.unclear)
-        if not missing:
-            covering = [pattern for pattern in approved if call.needs(pattern.text)]
-            return Verdict("run", rule=", ".join(dict.fromkeys(map(str, covering))))
-        return Verdict("ask", offers=tuple(str(Pattern(name, text)) for text in missing))
+            return Verdict("ask", unclear=call.unclear, real=call.real)
+        if missing:
+            offers = tuple(str(Pattern(name, text)) for text in missing)
+            return Verdict("ask", offers=offers, real=call.real)
+        covering = [str(pattern) for pattern in approved if call.needs(pattern.text)]
+        return Verdict("run", rule=", ".join(dict.fromkeys(covering)), real=call.real)
 
 
-class _Named:
-    """A call that is judged by its tool's name alone."""
-
-    unclear: tuple[str, ...] = ()
-
-    def mentions(self, text: str) -> bool:
-        return False
-
-    def missing(self, approved: Sequence[str]) -> tuple[str, ...] | None:
-        return ("",)
-
-    def needs(self, text: str) -> bool:
-        return False
+def _denied(pattern: Pattern, real: Path | None = None) -> Verdict:
+    reason = (
+        f"Refused: the person's configuration denies {pattern}. It is final; do not try it in another way."
+    )
+    return Verdict("deny", reason, real=real)
 
 
-class _Command:
-    """A shell command, judged by what it would run."""
-
-    def __init__(self, value: str, context: ToolContext) -> None:
-        from tau.gate import shell
-
-        self._shell = shell
-        self._reading = shell.read(value)
-        self.unclear = (*self._reading.unclear, *shell.beyond(self._reading))
-
-    def mentions(self, text: str) -> bool:
-        return any(self._shell.mentions(text, command) for command in self._reading.commands)
-
-    def missing(self, approved: Sequence[str]) -> tuple[str, ...] | None:
-        """The patterns to offer for what is not approved: empty when all is, None when there are none."""
-        if self._reading.unclear or not self._reading.commands:
-            return None
-        open_ones = [
-            command
-            for command in self._reading.commands
-            if not any(self._shell.covers(text, command) for text in approved)
-        ]
-        if not open_ones:
-            return ()
-        return tuple(self._shell.offer(self._shell.Reading(tuple(open_ones), ()))) or None
-
-    def needs(self, text: str) -> bool:
-        """Whether a pattern covers a part of the command that is not free anyway."""
-        return any(
-            not command.free and self._shell.covers(text, command) for command in self._reading.commands
-        )
-
-
-class _PathCall:
-    """A file, judged where its links lead."""
-
-    def __init__(self, value: str, context: ToolContext) -> None:
-        self.unclear: tuple[str, ...] = ()
-        try:
-            real = paths.resolved(context, value)
-        except Refused:
-            real = Path("/")  # the tool refuses it; no pattern covers it
-        self._given = value
-        self._inside = context.directory in real.parents
-        self._path = str(real.relative_to(context.directory) if self._inside else real)
-        if not self._inside:
-            self.unclear = (f"outside the working directory: {one_line(str(real))}",)
-
-    def mentions(self, text: str) -> bool:
-        return any(patterns.matches_path(text, path) for path in (self._path, self._given))
-
-    def missing(self, approved: Sequence[str]) -> tuple[str, ...] | None:
-        if any(patterns.covers_path(text, self._path) for text in approved):
-            return ()
-        if not self._inside or not patterns.covers_path("**", self._path):
-            return None
-        return ("**",)
-
-    def needs(self, text: str) -> bool:
-        return patterns.covers_path(text, self._path)
-
-
-class _Address:
-    """An address, judged by its site and path."""
-
-    unclear: tuple[str, ...] = ()
-
-    def __init__(self, value: str, context: ToolContext) -> None:
-        self._url = value
-
-    def mentions(self, text: str) -> bool:
-        return patterns.mentions_url(text, self._url)
-
-    def missing(self, approved: Sequence[str]) -> tuple[str, ...] | None:
-        if any(patterns.covers_url(text, self._url) for text in approved):
-            return ()
-        site = patterns.host_pattern(self._url)
-        return (site,) if site else None
-
-    def needs(self, text: str) -> bool:
-        return patterns.covers_url(text, self._url)
-
-
-_CALLS: dict[str, Callable[[str, ToolContext], _Command | _PathCall | _Address]] = {
-    "command": _Command,
-    "path": _PathCall,
-    "url": _Address,
-}
-
-
-def check(approvals: ApprovalSettings) -> None:
-    """Look at every pattern of ``[approvals]``.
-
-    Raises:
-        ConfigError: One cannot be used; names it, and says why.
-    """
-    for table in ("allow", "ask", "deny"):
-        for entry in getattr(approvals, table):
-            pattern = patterns.parse(entry)
-            if pattern.tool != "shell" or not pattern.text:
-                continue
-            from tau.gate.shell import check_pattern
-
-            if problem := check_pattern(pattern.text, approves=table == "allow"):
-                raise ConfigError(
-                    f'[approvals] {table} has "{one_line(entry)}", which cannot be used: {problem}',
-                    "a pattern is a command word by word, with * as the last word for any further ones",
-                )
+def _value(tool: Any, subject: Subject | None, arguments: Mapping[str, Any]) -> str | None:
+    """What a call acts on: its argument, or the default of it; None when it is no text."""
+    if subject is None:
+        return ""
+    try:
+        schema = tool.tool_spec["inputSchema"]["json"]["properties"][subject.argument]
+    except (AttributeError, KeyError, TypeError):
+        schema = {}
+    value = arguments.get(subject.argument, schema.get("default"))
+    return value if isinstance(value, str) else None

@@ -5,16 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urlsplit
+
+from tau.config.settings import ApprovalSettings
+from tau.display import one_line
+from tau.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathspec import PathSpec
 
-STEERING = ("tau.toml", "AGENTS.md", "CLAUDE.md")
-"""Files that steer tau itself: a pattern covers them only when it ends with their name."""
+_SLASHES = re.compile("/+")
+
+STEERING = ("tau.toml", "agents.md", "claude.md")
+"""Files that steer tau itself, in lower case: a pattern covers them only when it names them."""
+
+KINDS: dict[str, Literal["command", "path", "url"] | None] = {
+    "shell": "command",
+    "read_file": "path",
+    "list_files": "path",
+    "write_file": "path",
+    "edit_file": "path",
+    "request_file_grant": "path",
+    "fetch_url": "url",
+    "find_files": None,
+    "search_files": None,
+}
+"""What patterns for tau's own tools are about; None for a tool that takes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +83,21 @@ def covers_path(text: str, path: str) -> bool:
     names = PurePosixPath(path).parts
     named = set(text.split("/"))
     closed = [name for name in names if name.startswith(".")]
-    if names and names[-1] in STEERING:
+    if names and names[-1].casefold() in STEERING:  # on some disks a name is the same in any case
         closed.append(names[-1])
     return all(name in named for name in closed) and matches_path(text, path)
 
 
 def matches_path(text: str, path: str) -> bool:
-    """Whether a pattern matches a path by the rules of ignore files: how ``ask`` and ``deny`` read it."""
+    """Whether a pattern matches a path by the rules of ignore files.
+
+    Args:
+        text: The pattern; one that begins with ``/`` is anchored to the working directory, or for a path that
+            is absolute to the root.
+        path: Relative to the working directory, or absolute.
+    """
+    if path.startswith("/") and not text.startswith("/"):
+        return _spec(text).match_file(PurePosixPath(path).name)
     return _spec(text).match_file(path.lstrip("/"))
 
 
@@ -109,14 +137,21 @@ def covers_url(text: str, url: str) -> bool:
 
 
 def mentions_url(text: str, url: str) -> bool:
-    """Whether ``ask`` and ``deny`` mean an address: the host and the path count, scheme and port do not."""
-    try:
-        wanted, given = urlsplit(text if "//" in text else f"//{text}"), urlsplit(url)
-        same = (wanted.hostname or "").rstrip(".") == (given.hostname or "").rstrip(".")
-    except ValueError:
-        return True  # what cannot be read is not let through
-    start = wanted.path.removesuffix("*")
-    return same and (given.path or "/").startswith(start or "/")
+    """Whether ``ask`` and ``deny`` mean an address: the host and the path count, scheme and port do not.
+
+    Args:
+        text: The pattern, with or without a scheme.
+        url: The address in its judged form.
+    """
+    wanted, given = urlsplit(text if "//" in text else f"//{text}"), urlsplit(url)
+    if (wanted.hostname or "").rstrip(".") != (given.hostname or "").rstrip("."):
+        return False
+    # Some servers read an escaped slash as a slash, and several as one.
+    start, path = (
+        _SLASHES.sub("/", unquote(text).replace("\\", "/")).casefold()
+        for text in (wanted.path.removesuffix("*"), given.path)
+    )
+    return (path or "/").startswith(start or "/")
 
 
 def host_pattern(url: str) -> str:
@@ -143,3 +178,91 @@ def named_hosts(patterns: Iterable[Pattern], tool: str) -> frozenset[str]:
         except ValueError:
             continue
     return frozenset(hosts)
+
+
+# Looking at a configuration ----------------------------------------------------------------------
+
+
+def check(approvals: ApprovalSettings) -> None:
+    """Look at every entry of ``[approvals]``.
+
+    Raises:
+        ConfigError: One cannot be used, or would guard nothing; names it, and says why.
+    """
+    for table in ("allow", "ask", "deny"):
+        for entry in getattr(approvals, table):
+            if problem := _problem(parse(entry), approves=table == "allow"):
+                raise ConfigError(
+                    f'[approvals] {table} has "{one_line(entry)}", which cannot be used: {problem}',
+                    "docs/approvals.md shows what each tool takes",
+                )
+
+
+def _problem(pattern: Pattern, *, approves: bool) -> str:
+    """Why an entry cannot be used, or the empty string."""
+    own = {tool.casefold(): tool for tool in KINDS}
+    meant = own.get(pattern.tool.casefold())
+    if meant is None or not pattern.text:
+        return "" if meant in (None, pattern.tool) else f"the tool is named {meant}"
+    if meant != pattern.tool:
+        return f"the tool is named {meant}"
+    match KINDS[meant]:
+        case "command":
+            from tau.gate.shell import check_pattern
+
+            return check_pattern(pattern.text, approves=approves)
+        case "path":
+            return _path_problem(pattern.text)
+        case "url":
+            return _url_problem(pattern.text, approves=approves)
+        case None:
+            return f"{meant} takes no pattern, only its name"
+
+
+def _path_problem(text: str) -> str:
+    if text.startswith("~"):
+        return "a path outside the working directory is written whole, from /"
+    try:
+        _spec(text)
+    except ValueError:
+        return "it is no pattern of an ignore file"
+    return ""
+
+
+def _url_problem(text: str, *, approves: bool) -> str:
+    try:
+        parts = urlsplit(text if "//" in text else f"//{text}")
+        host = parts.hostname or ""
+    except ValueError:
+        return "it is no address"
+    if not host or "*" in host:
+        return "it names no host, and * stands for the end of a path only"
+    if approves and parts.scheme not in ("http", "https"):
+        return "an address begins with http:// or https://"
+    return ""
+
+
+def doubts(approvals: ApprovalSettings, tools: Iterable[Any], *, servers: Iterable[str]) -> list[str]:
+    """What is odd about ``[approvals]`` in view of the tools that there are, a line each.
+
+    Args:
+        approvals: The entries, each of which can be used.
+        tools: The strands tools of a run, without those of servers.
+        servers: Names of servers, whose tools come later.
+    """
+    kinds = {tool.tool_name: getattr(tool, "subject", None) for tool in tools}
+    later = tuple(f"{name}_" for name in servers)
+    lines = []
+    for table in ("allow", "ask", "deny"):
+        for entry in getattr(approvals, table):
+            pattern = parse(entry)
+            said = f'[approvals] {table} has "{one_line(entry)}"'
+            if pattern.tool not in kinds:
+                if not pattern.tool.startswith(later or ("\0",)):
+                    near = get_close_matches(pattern.tool, kinds, n=1)
+                    hint = f" (did you mean {near[0]}?)" if near else ""
+                    lines.append(f"{said}, but there is no tool {pattern.tool}{hint}")
+            elif pattern.text and kinds[pattern.tool] is None and pattern.tool not in KINDS:
+                means = "it covers no call" if table == "allow" else "it means every call"
+                lines.append(f"{said}, but {pattern.tool} takes no patterns: {means}")
+    return lines

@@ -19,6 +19,9 @@ from tau.masking import mask
 LONGEST_LINE = 600
 """Characters of a description; longer ones are cut in the middle."""
 
+_LOOKED_AT = 4_000
+"""Characters of a server's text that are looked through; it says what is wrong at its beginning."""
+
 _OVERFLOW = re.compile(
     r"""
     (?:exceed|overflow|longer|larger|greater|too\ (?:long|large|big|many)|maximum|reached) .*
@@ -64,7 +67,7 @@ def is_overflow(error: BaseException) -> bool:
     if _status(error) not in (None, 400, 413, 422, 500):
         return False
     words = [_server_text(error), *(str(getattr(error, name, "")) for name in ("code", "type"))]
-    return any(_OVERFLOW.search(text) for text in words)
+    return any(_OVERFLOW.search(text[:_LOOKED_AT]) for text in words)
 
 
 def is_throttle(error: BaseException) -> bool:

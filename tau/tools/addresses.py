@@ -1,4 +1,4 @@
-"""Which hosts of the web are public: names and addresses, whatever way they are spelled."""
+"""Addresses of the web: what one means whatever way it is spelled, and which hosts are public."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import re
 import socket
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from tau.display import one_line
+from tau.tools.refusals import Refused
+
+if TYPE_CHECKING:
+    import httpx
+
+LONGEST_URL = 8_000
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -51,8 +59,76 @@ _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\Z")
 _ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\Z")
 
 
+_FOREIGN = re.compile(r"[\s\\\x00-\x1f\x7f]")
+_CREDENTIALS = re.compile("[a-z]+://[^/?#]*@", re.IGNORECASE)
+_NO_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+_SLASHES = re.compile("/{2,}")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
 class BadHost(ValueError):
     """A host that no address can be found for; the text says why."""
+
+
+def parsed(url: str) -> httpx.URL:
+    """An address as it is requested: one spelling for all that mean the same.
+
+    The scheme and the host are in lower case, the host in ASCII without a dot at its end, an address of a
+    machine in its usual form; the port is left out where it is the scheme's. In the path, characters that
+    need no escape have none, escapes are in upper case, and ``.`` and ``..`` are resolved. There is no
+    fragment.
+
+    Raises:
+        Refused: It is none that can be fetched, or has credentials in it.
+    """
+    import httpx
+
+    given = url.strip()
+    shown = one_line(given, 200)
+    if len(given) > LONGEST_URL:
+        raise Refused(f"The address is longer than {LONGEST_URL:,} characters")
+    if _FOREIGN.search(given):
+        raise Refused(f"{shown} is no address: it has white space, a control character or a backslash in it")
+    try:
+        read = httpx.URL(given)
+    except (httpx.InvalidURL, ValueError, TypeError) as error:
+        raise Refused(f"{shown} is no address: {one_line(str(error), 200)}") from error
+    if read.scheme not in ("http", "https"):
+        raise Refused(f"{shown} is not an http or https address; give one that begins with https://")
+    if read.userinfo or _CREDENTIALS.match(given):
+        raise Refused("The address has credentials in it, which fetch_url never sends; leave them out")
+    try:
+        host = normal(read.raw_host.decode("ascii"))
+    except BadHost as error:
+        raise Refused(f"{shown}: the host {error}") from error
+    port = read.port
+    if port is not None and not 1 <= port <= 65_535:
+        raise Refused(f"{shown}: there is no port {port}")
+    if port == {"http": 80, "https": 443}[read.scheme]:  # the library leaves it in for `HTTP://`
+        port = None
+    path = _unescaped(read.raw_path.decode("ascii").partition("?")[0])
+    return read.copy_with(host=host, port=port, path=path, fragment=None)  # which resolves the dots
+
+
+def judged_url(url: str) -> str:
+    """An address as it is judged: as `parsed` gives it, with one slash where its path has several in a row.
+
+    Raises:
+        ValueError: It is none that can be fetched, or has credentials in it; the text says why.
+    """
+    read = parsed(url)
+    return str(read.copy_with(path=_SLASHES.sub("/", read.raw_path.decode("ascii").partition("?")[0])))
+
+
+def _unescaped(path: str) -> str:
+    """A path in which only what has to be escaped is, and nothing looks like an escape that is none."""
+
+    def plain(escape: re.Match[str]) -> str:
+        character = chr(int(escape.group()[1:], 16))
+        return character if character in _UNRESERVED else escape.group().upper()
+
+    return _ESCAPE.sub(plain, _NO_ESCAPE.sub("%25", path))
 
 
 def is_public(address: Address) -> bool:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,59 +40,29 @@ class Change:
     summary: str
 
 
-class ShownCalls:
-    """What calls were based on when a person was asked about them. May be used from several threads."""
-
-    def __init__(self) -> None:
-        self._bases: defaultdict[str, list[Hashable]] = defaultdict(list)
-        self._lock = threading.Lock()
-
-    def note(self, arguments: Mapping[str, Any], basis: Hashable) -> None:
-        """Remember what a call with these arguments would act on, as it was shown."""
-        with self._lock:
-            self._bases[self._key(arguments)].append(basis)
-
-    def agrees(self, arguments: Mapping[str, Any], basis: Hashable) -> bool:
-        """Whether a call acts on what was shown last for its arguments, if anything was; forgets that."""
-        key = self._key(arguments)
-        with self._lock:
-            shown = self._bases.get(key)
-            if not shown:
-                return True
-            agrees = shown.pop() == basis
-            if not shown:
-                del self._bases[key]
-            return agrees
-
-    @staticmethod
-    def _key(arguments: Mapping[str, Any]) -> str:
-        return hashlib.sha256(json.dumps(dict(arguments), sort_keys=True, default=str).encode()).hexdigest()
-
-
 class Changer:
     """Previews and carries out the calls of one tool.
 
     Args:
-        context: What the model knows of files.
-        plan: Works out the change that a call's arguments ask for, or raises `Refused`.
+        context: What the model knows of files, and what calls are held to.
+        plan: Works out the change that a call (``toolUseId`` and ``input``) asks for, or raises `Refused`.
     """
 
     def __init__(self, context: ToolContext, plan: Callable[[Mapping[str, Any]], Change]) -> None:
         self._context = context
         self._plan = plan
-        self._shown = ShownCalls()
 
-    def preview(self, arguments: Mapping[str, Any]) -> str:
+    def preview(self, use: Mapping[str, Any]) -> str:
         """The unified difference a call would make; the call is held to it.
 
         Raises:
             Refused: It cannot be carried out.
         """
-        change = self._plan(arguments)
-        self._shown.note(arguments, self._basis(change))
+        change = self._plan(use)
+        self._context.calls.show(use["toolUseId"], _basis(change))
         return text_form.showable(change.difference.text)
 
-    def run(self, arguments: Mapping[str, Any], cancelled: threading.Event | None) -> str:
+    def run(self, use: Mapping[str, Any], cancelled: threading.Event | None) -> str:
         """Carry out a call; its summary and, where there was something before, the unified difference.
 
         Raises:
@@ -105,8 +72,9 @@ class Changer:
         watch = Watch(cancelled, SECONDS)
         with _one_at_a_time:
             watch.check()
-            change = self._plan(arguments)
-            if not self._shown.agrees(arguments, self._basis(change)):
+            change = self._plan(use)
+            _, shown = self._context.calls.held(use["toolUseId"])
+            if shown and shown != _basis(change):
                 raise Refused(
                     f"{change.name} changed after the person was shown this call, so it was not carried out;"
                     " look at the file with read_file and call again"
@@ -119,10 +87,11 @@ class Changer:
             return text_form.showable(change.summary)  # the model has just written all of it
         return text_form.showable(f"{change.summary}\n{change.difference.text}")
 
-    @staticmethod
-    def _basis(change: Change) -> Hashable:
-        before = change.before.data
-        return change.real, None if before is None else digest(before)
+
+def _basis(change: Change) -> str:
+    """What a preview is made of, beside the call itself: the file, and what is in it."""
+    before = change.before.data
+    return f"{'no file' if before is None else digest(before)} {change.real}"
 
 
 def digest(data: bytes) -> str:

@@ -60,6 +60,48 @@ class SeenFiles:
             return self._digests.get(real, "")
 
 
+class JudgedCalls:
+    """What the calls that are under way were judged by, and what a person was shown of them.
+
+    Held in memory, by the id of the call: ``toolUseId``. May be used from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[str, tuple[Path | None, str]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, use_id: str, real: Path | None) -> None:
+        """Hold a call to the path it was judged by; what an earlier call of that id left is forgotten.
+
+        Args:
+            use_id: Of the call.
+            real: The path, resolved, or None for a call that was judged by no path.
+        """
+        with self._lock:
+            self._calls[use_id] = real, ""
+
+    def show(self, use_id: str, basis: str) -> None:
+        """Hold a call to what its preview was made of.
+
+        Args:
+            use_id: Of the call.
+            basis: Not empty, and another text whenever the preview could have been another one.
+        """
+        with self._lock:
+            real, _ = self._calls.get(use_id, (None, ""))
+            self._calls[use_id] = real, basis
+
+    def held(self, use_id: str) -> tuple[Path | None, str]:
+        """The path a call was judged by, or None, and the basis of its preview, or the empty string."""
+        with self._lock:
+            return self._calls.get(use_id, (None, ""))
+
+    def end(self, use_id: str) -> None:
+        """Forget a call that is over, if it was under way."""
+        with self._lock:
+            self._calls.pop(use_id, None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """What every tool of a run shares.
@@ -71,6 +113,7 @@ class ToolContext:
         context: How long a result may be.
         grants: What may be read outside `directory`.
         seen: What the model knows of files.
+        calls: What calls are held to from their judgement on.
         granted_hosts: Hosts that may be fetched from although their addresses are private, as ``HOST`` or
             ``HOST:PORT`` in lower case.
         own: Where tau keeps its record and its configuration, which tools do not change.
@@ -82,6 +125,7 @@ class ToolContext:
     context: ContextSettings = field(default_factory=ContextSettings)
     grants: Grants = field(default_factory=Grants)
     seen: SeenFiles = field(default_factory=SeenFiles)
+    calls: JudgedCalls = field(default_factory=JudgedCalls)
     granted_hosts: frozenset[str] = frozenset()
     own: Sequence[Path] = ()
 

@@ -31,6 +31,8 @@ MOST_BYTES = 5_000_000
 
 _CONNECT_SECONDS = 10.0
 _POLL = 0.05
+_LONGEST_TYPE = 1_000
+_CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = {
     "User-Agent": f"tau/{__version__}",
@@ -233,10 +235,11 @@ def _said(error: Exception) -> str:
 
 
 async def _page(response: httpx.Response, wants: Callable[[str], bool]) -> Page:
-    given = response.headers.get("Content-Type", "")
+    given = response.headers.get("Content-Type", "")[:_LONGEST_TYPE]
     kind = given.partition(";")[0].strip().lower()
     announced = response.headers.get("Content-Length", "")
     size = int(announced) if re.fullmatch("[0-9]{1,18}", announced) else None
+    charset = _CHARSET.search(given)
     wanted = wants(kind)
     leads_to = response.headers.get("Location", "") if response.status_code in _REDIRECTS else ""
     body = b""
@@ -249,7 +252,7 @@ async def _page(response: httpx.Response, wants: Callable[[str], bool]) -> Page:
         reason=response.extensions.get("reason_phrase", b"").decode("ascii", "replace"),
         leads_to=leads_to,
         type=kind,
-        charset=response.charset_encoding or "",
+        charset=charset.group(1) if charset is not None else "",
         body=body,
         wanted=wanted,
         size=size,

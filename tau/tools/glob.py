@@ -12,6 +12,9 @@ from tau.tools.refusals import Refused
 _MOST_ALTERNATIVES = 64
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
+LONGEST = 2_000
+"""Characters of a pattern at most."""
+
 
 class Glob:
     """A pattern ready to match.
@@ -23,10 +26,12 @@ class Glob:
         pattern: As a model wrote it.
 
     Raises:
-        Refused: It is empty, leaves the directory or has too many alternatives.
+        Refused: It is empty, too long, leaves the directory or has too many alternatives.
     """
 
     def __init__(self, pattern: str) -> None:
+        if len(pattern) > LONGEST:
+            raise Refused(f"The pattern has {len(pattern):,} characters; {LONGEST:,} is the most")
         self._ways = []
         for way in _expanded(pattern):
             parts = [part for part in way.split("/") if part not in ("", ".")]

@@ -41,7 +41,8 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
     """The factory behind the entry point."""
 
     def list_files(tool_context: Call, path: str | None = None) -> str:
-        return listing(context, path or ".", watch=Watch(tool_context.cancel_signal, SECONDS))
+        watch = Watch(tool_context.cancel_signal, SECONDS)
+        return listing(context, path or ".", watch=watch, use_id=tool_context.tool_use["toolUseId"])
 
     return [
         declare(
@@ -55,18 +56,19 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
     ]
 
 
-def listing(context: ToolContext, path: str, *, watch: Watch) -> str:
+def listing(context: ToolContext, path: str, *, watch: Watch, use_id: str = "") -> str:
     """One line an entry, by name, then one that counts them.
 
     Args:
-        context: Where directories may be read, and how much.
+        context: Where directories may be read, how much, and what the call is held to.
         path: As the model gave it.
         watch: When to stop.
+        use_id: Of the call; empty where there is none.
 
     Raises:
         Refused: The directory may not or cannot be read.
     """
-    real = paths.readable(context, path)
+    real = paths.held(context, use_id, paths.readable(context, path))
     name = paths.display(context, real)
     descriptor = paths.open_directory(context, real)
     try:

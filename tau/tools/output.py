@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import logging
 
-from tau.masking import mask_content
+from tau.masking import LONGEST, mask_content, settled
 from tau.tools.context import ToolContext
 from tau.tools.cutting import boundary
 from tau.tools.refusals import os_reason
@@ -58,8 +58,8 @@ class Output:
         return self._take(self._secrets.feed(self._decoder.decode(data)))
 
     def settle(self) -> str:
-        """Nothing more came for a moment. Returns the unfinished line, to be shown."""
-        return self._take(self._secrets.rest())
+        """Nothing more came for a moment. Returns the unfinished line, but for what may become a secret."""
+        return self._take(self._secrets.settle())
 
     def finish(self) -> str:
         """Nothing more will come. Returns the last piece to be shown."""
@@ -126,27 +126,28 @@ class _WithoutSecrets:
     """Masks secrets in text that comes in pieces, so that none is missed because it came in two."""
 
     _LONGEST_LINE = 4_096
-    _LONGEST_KEY = 16_384
-    _SECRET = 1_024
-    _ENDS = " \t\"',;&|()<>"
 
     def __init__(self) -> None:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Whole lines; of a very long one what ends where no secret can go on."""
-        held = self._held + text
-        cut = max(held.rfind("\n"), held.rfind("\r")) + 1
-        key = held.rfind("-----BEGIN ", 0, cut)
-        if key >= 0 and len(held) - key < self._LONGEST_KEY and "-----END " not in held[key:cut]:
-            cut = key
-        elif len(held) - cut > self._LONGEST_LINE:
-            last = max(held.rfind(end, len(held) - self._SECRET) for end in self._ENDS)
-            cut = last + 1 if last >= 0 else len(held) - self._SECRET
-        self._held = held[cut:]
-        return mask_content(held[:cut])
+        """Whole lines, and of a very long one what no secret can go on behind."""
+        self._held += text
+        lines = max(self._held.rfind("\n"), self._held.rfind("\r")) + 1
+        return self._up_to(len(self._held) if len(self._held) - lines > self._LONGEST_LINE else lines)
+
+    def settle(self) -> str:
+        """Of an unfinished line what no secret can go on behind: what may become one is still held."""
+        return self._up_to(len(self._held))
 
     def rest(self) -> str:
-        """What is held, at the end or when nothing more comes for a moment."""
+        """What is held, at the end."""
         held, self._held = self._held, ""
         return mask_content(held)
+
+    def _up_to(self, end: int) -> str:
+        cut = settled(self._held[:end])
+        if end - cut > LONGEST:
+            cut = end
+        text, self._held = self._held[:cut], self._held[cut:]
+        return mask_content(text)

@@ -90,6 +90,28 @@ def resolved(context: ToolContext, given: str) -> Path:
     return real
 
 
+def held(context: ToolContext, use_id: str, real: Path) -> Path:
+    """A path that a call resolved to, if it is the one that the call was judged by.
+
+    Between the two a link may have been put on the way. A tool checks this before it looks at what is there,
+    and then goes by this path alone.
+
+    Args:
+        context: What calls are held to.
+        use_id: Of the call; one that was not judged by a path is not held to any.
+        real: The path as it was resolved now.
+
+    Raises:
+        Refused: It is another one.
+    """
+    judged, _ = context.calls.held(use_id)
+    if judged is not None and judged != real:
+        raise Refused(
+            "The path leads elsewhere than when this call was judged, so it was not carried out; call again"
+        )
+    return real
+
+
 def _real(context: ToolContext, name: str) -> Path:
     if not name.strip():
         raise Refused("The path is empty; give one relative to the working directory, or . for the directory")

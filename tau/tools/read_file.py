@@ -64,7 +64,8 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
         limit: int | None = None,
     ) -> dict[str, Any]:
         watch = Watch(tool_context.cancel_signal, SECONDS)
-        content = read(context, path, offset=offset, limit=limit, watch=watch)
+        use_id = tool_context.tool_use["toolUseId"]
+        content = read(context, path, offset=offset, limit=limit, watch=watch, use_id=use_id)
         return {"status": "success", "content": content}
 
     return [
@@ -80,16 +81,23 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
 
 
 def read(
-    context: ToolContext, path: str, *, offset: int | str | None, limit: int | None, watch: Watch
+    context: ToolContext,
+    path: str,
+    *,
+    offset: int | str | None,
+    limit: int | None,
+    watch: Watch,
+    use_id: str = "",
 ) -> list[dict[str, Any]]:
     """The content blocks of a result: one of text, and one more for an image.
 
     Args:
-        context: Where files may be read, and how much.
+        context: Where files may be read, how much, and what the call is held to.
         path: As the model gave it.
         offset: A line from 1, ``"LINE"`` or ``"LINE:CHARACTER"``; None for the beginning.
         limit: Lines at most; None for `MOST_LINES`.
         watch: When to stop.
+        use_id: Of the call; empty where there is none.
 
     Raises:
         Refused: The file may not or cannot be read so.
@@ -97,7 +105,7 @@ def read(
     first, character = _position(offset)
     if limit is not None and limit < 1:
         raise Refused("limit is a number of lines, at least 1")
-    real = paths.readable(context, path)
+    real = paths.held(context, use_id, paths.readable(context, path))
     name = paths.display(context, real)
     descriptor = paths.open_file(context, real)
     try:

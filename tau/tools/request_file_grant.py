@@ -13,7 +13,6 @@ from strands.types.tools import AgentTool
 from tau.display import one_line
 from tau.tools import paths
 from tau.tools.call_arguments import text_argument
-from tau.tools.changing import ShownCalls
 from tau.tools.context import ToolContext
 from tau.tools.names import shown
 from tau.tools.refusals import Refused, Watch
@@ -53,18 +52,18 @@ ARGUMENTS: dict[str, Any] = {
 
 def tools(context: ToolContext) -> Sequence[AgentTool]:
     """The factory behind the entry point."""
-    calls = ShownCalls()
 
-    def preview(arguments: Mapping[str, Any]) -> str:
-        real, kind = asked_for(context, arguments)
-        calls.note(arguments, (real, kind))
+    def preview(use: Mapping[str, Any]) -> str:
+        real, kind = asked_for(context, use)
+        context.calls.show(use["toolUseId"], _basis(real, kind))
         return f"{shown(str(real))} is {kind}.{_warning(real)}"
 
     def request_file_grant(tool_context: Call) -> str:
         Watch(tool_context.cancel_signal, SECONDS).check()
-        arguments = tool_context.tool_use["input"]
-        real, kind = asked_for(context, arguments)
-        if not calls.agrees(arguments, (real, kind)):
+        use = tool_context.tool_use
+        real, kind = asked_for(context, use)
+        _, asked = context.calls.held(use["toolUseId"])
+        if asked and asked != _basis(real, kind):
             raise Refused(
                 "What is at this path changed after the person was asked, so it was not opened; ask again"
             )
@@ -85,18 +84,23 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
     ]
 
 
-def asked_for(context: ToolContext, arguments: Mapping[str, Any]) -> tuple[Path, Kind]:
+def asked_for(context: ToolContext, use: Mapping[str, Any]) -> tuple[Path, Kind]:
     """The real path that a call asks for, and what is there. Does not open anything.
 
     Whether something is there is for the person to see: it makes no difference to what is refused.
 
+    Args:
+        context: What is open already, and what the call is held to.
+        use: The call: ``toolUseId``, and ``input``, its arguments as the model gave them.
+
     Raises:
         Refused: It needs no grant, or none can be given.
     """
+    arguments = use["input"]
     path = text_argument(arguments, "path")
     if not one_line(text_argument(arguments, "reason")):
         raise Refused("reason is empty; say in one sentence why the path is needed, for the person to read")
-    real = paths.resolved(context, path)
+    real = paths.held(context, use["toolUseId"], paths.resolved(context, path))
     name = paths.brief(shown(str(real)))
     if real == context.directory or context.directory in real.parents:
         raise Refused(f"{paths.brief(path)} is in the working directory and needs no grant; use it")
@@ -115,6 +119,10 @@ def asked_for(context: ToolContext, arguments: Mapping[str, Any]) -> tuple[Path,
     if any(real in own.parents for own in context.own_places()):
         raise Refused(f"{name} has tau's own files in it; ask for the file or directory in it that is needed")
     return real, _kind(real)
+
+
+def _basis(real: Path, kind: Kind) -> str:
+    return f"{kind}: {real}"
 
 
 def _homes() -> list[Path]:

@@ -11,7 +11,12 @@ from strands.tools.decorator import DecoratedFunctionTool
 from tau.tools.subject import Subject
 
 Preview = Callable[[Mapping[str, Any]], str]
-"""Makes the unified diff of what a call would change, or raises `Refused` when it cannot be carried out."""
+"""Shows a person what a call would do, as a unified diff where it changes a file.
+
+It is given the whole call (``toolUseId``, ``name`` and ``input``) after the gate has judged it, and raises
+`Refused` when the call cannot be carried out. It notes with `JudgedCalls.show` what the text was made of, and
+the tool does not run when that is another by then.
+"""
 
 
 def declare(

@@ -30,10 +30,10 @@ ARGUMENTS: dict[str, Any] = {
 
 def tools(context: ToolContext) -> Sequence[AgentTool]:
     """The factory behind the entry point."""
-    changer = Changer(context, lambda arguments: plan(context, arguments))
+    changer = Changer(context, lambda use: plan(context, use))
 
     def write_file(tool_context: Call) -> str:
-        return changer.run(tool_context.tool_use["input"], tool_context.cancel_signal)
+        return changer.run(tool_context.tool_use, tool_context.cancel_signal)
 
     return [
         declare(
@@ -48,21 +48,22 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
     ]
 
 
-def plan(context: ToolContext, arguments: Mapping[str, Any]) -> Change:
+def plan(context: ToolContext, use: Mapping[str, Any]) -> Change:
     """The change that a call asks for.
 
     An existing file keeps its encoding, its byte order mark and its line endings.
 
     Args:
-        context: Where files may be written, and what the model knows of them.
-        arguments: Of the call, as the model gave them.
+        context: Where files may be written, what the model knows of them, and what the call is held to.
+        use: The call: ``toolUseId``, and ``input``, its arguments as the model gave them.
 
     Raises:
         Refused: It cannot be carried out.
     """
+    arguments = use["input"]
     path, content = text_argument(arguments, "path"), text_argument(arguments, "content")
     text_form.check(content, "content")
-    real = paths.writable(context, path)
+    real = paths.held(context, use["toolUseId"], paths.writable(context, path))
     name = paths.display(context, real)
     before = replacing.current(context, real)
     if before.data is None:

@@ -19,7 +19,7 @@ from tau.agent.history import INTERRUPTED_RESULT
 from tau.agent.runner import AgentRunner
 from tau.config.settings import AgentSettings, ApprovalSettings
 from tau.errors import StoreWriteFailed
-from tau.events import ApprovalAsked, Decision, utc_now
+from tau.events import ApprovalAsked, Decision
 from tau.gate.gate import Gate
 from tau.models.script import read_script
 from tau.models.scripted_model import Cursor, ScriptedModel
@@ -66,9 +66,7 @@ class Writes:
 
 def replay(writes: Sequence[tuple[str, tuple[Any, ...], dict[str, Any]]], writer: SessionWriter) -> None:
     for name, arguments, options in writes:
-        # An event is younger than the message before it, also when both are written again.
-        given = ({**arguments[0], "at": utc_now()},) if name == "append_event" else arguments
-        getattr(writer, name)(*given, **options)
+        getattr(writer, name)(*arguments, **options)
 
 
 def said(writes: Sequence[tuple[str, tuple[Any, ...], dict[str, Any]]], *, scratch_kept: bool) -> list[str]:

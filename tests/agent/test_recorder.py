@@ -21,18 +21,11 @@ from tau.events import ApprovalAsked, Decision, Notice, ToolUseEnded, TurnEnd, T
 from tau.gate.gate import Gate
 from tau.models.script import read_script
 from tau.models.scripted_model import Cursor, ScriptedModel
-from tau.sessions.file import open_store
-from tau.sessions.store import SessionWriter, StoreContext
+from tau.sessions.store import SessionWriter
 from tau.tools.context import ToolContext
 
+LIMITS = AgentSettings()
 Fault = Callable[[str], None]
-
-
-@pytest.fixture
-def writer(tmp_path: Path) -> SessionWriter:
-    return open_store(StoreContext(data_dir=tmp_path / "data", state_dir=tmp_path / "state")).create(
-        "s1", meta={}
-    )
 
 
 async def yes(asked: ApprovalAsked) -> tuple[Decision, str]:
@@ -45,6 +38,7 @@ def runner(
     *steps: dict[str, Any],
     tools: tuple[Any, ...] = (),
     ask: Ask | None = yes,
+    limits: AgentSettings = LIMITS,
 ) -> AgentRunner:
     script = tmp_path / "script.json"
     script.write_text(json.dumps(steps))
@@ -54,7 +48,7 @@ def runner(
     return AgentRunner(
         model=model,
         writer=writer,
-        settings=AgentSettings(),
+        settings=limits,
         system_prompt="You are tau.",
         tools=tools,
         gate=Gate(ApprovalSettings(), ToolContext(directory=tmp_path, state_dir=tmp_path, session_id="s")),

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from tau.config.settings import ApprovalSettings
+from tau.config.settings import ApprovalSettings, McpSettings
 from tau.conversation import Conversation
 from tau.events import (
     ApprovalAsked,
     ApprovalRecord,
     Decision,
+    ErrorRecord,
     ToolCallRecord,
     ToolUseEnded,
     TurnEnd,
@@ -193,3 +194,58 @@ async def test_a_command_names_the_patterns_by_which_it_ran(bench: Bench) -> Non
         events = await say(conversation, "go")
     (ended,) = [event for event in events if isinstance(event, ToolUseEnded)]
     assert (ended.approval, ended.rule) == ("allowed", "shell: echo *, shell: wc *")
+
+
+async def test_entries_that_name_no_tool_are_said(bench: Bench) -> None:
+    bench.approvals = ApprovalSettings(allow=["docs_search", "jot_note: a*"], deny=["bash: rm *", "jot_not"])
+    bench.mcp = {"docs": McpSettings(url="http://127.0.0.1:9/")}
+    async with bench.open() as conversation:
+        await conversation.model_ready()
+        assert list(conversation.state.tool_problems)[:3] == [
+            '[approvals] allow has "jot_note: a*", but jot_note takes no patterns: it covers no call',
+            '[approvals] deny has "bash: rm *", but there is no tool bash',
+            '[approvals] deny has "jot_not", but there is no tool jot_not (did you mean jot_note?)',
+        ]
+
+
+async def test_a_call_that_cannot_be_judged_or_shown_does_not_run(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("out of order")
+
+    bench.steps["default"] = [{"tools": [note("t1", "one")]}, {"text": "done"}]
+    for place in ("tau.gate.gate.Gate.judge", "tau.agent.permission.Permission._preview"):
+        monkeypatch.setattr(place, broken)
+        async with bench.open(can_ask=True) as conversation:
+            events = await answered(conversation, "go")
+            assert outcomes(events) == [("error", "denied")]
+            session = conversation.state.session_id
+        monkeypatch.undo()
+        async with bench.open(resume=session) as conversation:
+            stored = (await conversation.ready()).events
+            (error,) = [event for event in stored if isinstance(event, ErrorRecord)]
+            assert error.where == "tier_gate"
+            assert (
+                error.message
+                == "The call of jot_note was not run, because it could not be judged; the log has the reason."
+            )
+    assert not (bench.root / "note.txt").exists()
+
+
+async def test_a_late_answer_does_not_reach_the_next_question(bench: Bench) -> None:
+    bench.steps["default"] = [
+        {"tools": [note("t1", "one")]},
+        {"tools": [note("t1", "two")]},
+        {"text": "done"},
+    ]
+    asked: list[str] = []
+    async with bench.open(can_ask=True) as conversation:
+        async for event in conversation.send("go"):
+            if isinstance(event, ApprovalAsked):
+                if asked:
+                    await conversation.answer(asked[0], "yes")
+                asked.append(event.approval_id)
+                await conversation.answer(event.approval_id, "no")
+    assert len(set(asked)) == 2
+    assert not (bench.root / "note.txt").exists()

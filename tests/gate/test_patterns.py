@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tau.config.settings import ApprovalSettings
 from tau.errors import ConfigError
-from tau.gate.gate import Gate, Verdict, check
-from tau.gate.patterns import covers_path, covers_url, host_pattern, matches_path, mentions_url, parse
+from tau.gate.gate import Gate, Verdict
+from tau.gate.patterns import check, covers_path, covers_url, host_pattern, matches_path, mentions_url, parse
 from tau.tools.context import ToolContext
 from tau.tools.subject import Subject
 
@@ -63,6 +63,7 @@ def test_an_entry_is_a_tool_and_a_pattern(entry: str, tool: str, text: str) -> N
         (".github/**", ".github/workflows/ci.yml", True),
         ("**", "tau.toml", False),
         ("**", "sub/AGENTS.md", False),
+        ("**", "Tau.TOML", False),
         ("tau.toml", "tau.toml", True),
         ("**", "/etc/passwd", False),
         ("/etc/**", "/etc/hosts", True),
@@ -135,7 +136,8 @@ def test_tiers_decide_where_nobody_said_anything(tmp_path: Path) -> None:
     assert judge(Tool("remember", tier=1), {}).action == "run"
     assert judge(Tool("change"), {}) == Verdict("ask", offers=("change",))
     assert judge(Tool("grant", tier=0, asks=True), {}) == Verdict("ask")
-    assert judge(Tool("write", "path"), {}).action == "refuse", "its path is missing"
+    assert judge(Tool("write", "path"), {}).action == "invalid", "its path is missing"
+    assert judge(Tool("write", "path"), {"path": 3}).action == "invalid"
 
 
 def test_a_path_is_judged_where_its_links_lead(tmp_path: Path) -> None:
@@ -148,10 +150,12 @@ def test_a_path_is_judged_where_its_links_lead(tmp_path: Path) -> None:
     tool = Tool("write", "path")
     assert judge(tool, {"path": "src/a.py"}).action == "run"
     assert judge(tool, {"path": "inner/a.py"}).action == "run"
-    for outside in ("../p-evil/x", "link/x", str(tmp_path / "p-evil/x"), "/etc/passwd", "..", "\0"):
+    for outside in ("../p-evil/x", "link/x", str(tmp_path / "p-evil/x"), "/etc/passwd", ".."):
         verdict = judge(tool, {"path": outside})
         assert (verdict.action, verdict.offers) == ("ask", ()), outside
         assert verdict.unclear[0].startswith("outside the working directory")
+    assert judge(tool, {"path": "\0"}).unclear == ("this can be no path",)
+    assert judge(tool, {"path": "inner/a.py"}).real == work.resolve() / "src" / "a.py"
 
 
 def test_a_workspace_that_is_a_link_works(tmp_path: Path) -> None:
@@ -171,13 +175,102 @@ def test_an_address_asks_for_its_site(tmp_path: Path) -> None:
     desk = gate(tmp_path / "w")
     tool = Tool("fetch_url", "url")
     verdict = desk.judge(tool, {"url": "https://a.org/x"})
-    assert verdict == Verdict("ask", offers=("fetch_url: https://a.org/*",))
+    assert (verdict.action, verdict.offers) == ("ask", ("fetch_url: https://a.org/*",))
     desk.approve(verdict.offers)
     assert desk.judge(tool, {"url": "https://a.org/y"}).action == "run"
     assert desk.judge(tool, {"url": "https://b.org/"}).action == "ask"
 
 
-def test_a_pattern_that_cannot_be_used_is_named() -> None:
-    with pytest.raises(ConfigError, match=r'\[approvals\] allow has "shell: git \* status"'):
-        check(ApprovalSettings(allow=["shell: git * status"]))
-    check(ApprovalSettings(allow=["shell: git status", "shell", "edit_file: src/**"], deny=["shell: rm *"]))
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf x #" + "x" * 33_000,
+        "true; " * 1_001 + "rm x",
+        "rm x # \udc80",
+        "X=rm; $X f",
+        "eval 'rm f'",
+        "env -S 'rm f'",
+        "trap 'rm f' EXIT",
+    ],
+)
+def test_a_denied_command_never_runs_unasked_however_it_hides(tmp_path: Path, command: str) -> None:
+    judge = gate(tmp_path / "w", allow=["shell"], deny=["shell: rm *"]).judge
+    assert judge(Tool("shell", "command"), {"command": command}).action in ("ask", "deny")
+    assert judge(Tool("shell", "command"), {"command": "ls"}).action == "run"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://pastebin.com/x",
+        "https://PASTEBIN.com:443/x",
+        "https://pastebin。com/x",
+        "http://pastebin.com./x",
+        "https://s.org/%70rivate/x",
+        "https://s.org//private/x",
+        "https://s.org/./private/x",
+        "https://s.org/a/../private/x",
+        "https://s.org/a/%2e%2e/private/x",
+        "https://s.org/PRIVATE/x",
+    ],
+)
+def test_a_denied_address_is_denied_in_every_spelling(tmp_path: Path, url: str) -> None:
+    deny = ["fetch_url: https://pastebin.com/*", "fetch_url: https://s.org/private/*"]
+    judge = gate(tmp_path / "w", allow=["fetch_url"], deny=deny).judge
+    assert judge(Tool("fetch_url", "url"), {"url": url}).action == "deny"
+    assert judge(Tool("fetch_url", "url"), {"url": "https://s.org/public"}).action == "run"
+
+
+def test_an_address_that_cannot_be_read_asks_where_some_are_denied(tmp_path: Path) -> None:
+    judge = gate(tmp_path / "w", allow=["fetch_url"], deny=["fetch_url: https://a.org/*"]).judge
+    assert judge(Tool("fetch_url", "url"), {"url": "https://[x"}).action == "ask"
+
+
+def test_a_tool_that_is_denied_is_denied_without_its_argument(tmp_path: Path) -> None:
+    judge = gate(tmp_path / "w", deny=["list_files"], ask=["grant"]).judge
+    assert judge(Tool("list_files", "path", tier=0), {}).action == "deny"
+    assert judge(Tool("grant", "path", tier=0, asks=True), {"path": "x"}).action == "ask"
+
+
+def test_a_pattern_for_a_tool_without_a_subject_means_all_of_it(tmp_path: Path) -> None:
+    judge = gate(tmp_path / "w", allow=["db_query"], deny=["db_query: DROP *"]).judge
+    assert judge(Tool("db_query"), {"sql": "SELECT 1"}).action == "deny"
+    judge = gate(tmp_path / "w", allow=["db_query: SELECT *"]).judge
+    assert judge(Tool("db_query"), {"sql": "SELECT 1"}).action == "ask"
+
+
+def test_a_file_is_denied_by_its_whole_path_too(tmp_path: Path) -> None:
+    secret = tmp_path.resolve() / "w" / "secret.pem"
+    judge = gate(tmp_path / "w", deny=[f"read_file: {secret}"]).judge
+    assert judge(Tool("read_file", "path", tier=0), {"path": "secret.pem"}).action == "deny"
+    assert judge(Tool("read_file", "path", tier=0), {"path": "other.pem"}).action == "run"
+
+
+@pytest.mark.parametrize(
+    ("table", "entry", "why"),
+    [
+        ("allow", "shell: git * status", "cannot be used"),
+        ("deny", "Shell: rm *", "the tool is named shell"),
+        ("deny", "SHELL", "the tool is named shell"),
+        ("deny", "search_files: secrets/**", "search_files takes no pattern, only its name"),
+        ("deny", "fetch_url: *.evil.com", "it names no host"),
+        ("allow", "fetch_url: evil.com/x", "begins with http"),
+        ("allow", "edit_file: foo\\", "no pattern of an ignore file"),
+        ("allow", "read_file: ~/notes", "written whole, from /"),
+    ],
+)
+def test_an_entry_that_would_guard_nothing_is_an_error(table: str, entry: str, why: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check(ApprovalSettings(**{table: [entry]}))
+    assert f'[approvals] {table} has "{entry}"' in str(caught.value)
+    assert why in str(caught.value)
+
+
+def test_entries_that_can_be_used() -> None:
+    check(
+        ApprovalSettings(
+            allow=["shell: git status", "shell", "edit_file: src/**", "fetch_url: http://localhost:1/*"],
+            ask=["docs_search", "fetch_url: example.org/*"],
+            deny=["shell: rm *", "shell: sudo *", "read_file: /etc/**"],
+        )
+    )

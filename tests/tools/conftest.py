@@ -39,6 +39,11 @@ def context(tmp_path: Path) -> ToolContext:
     return make_context(tmp_path.resolve() / "work")
 
 
+def use(use_id: str = "t0", **arguments: Any) -> dict[str, Any]:
+    """A call as a tool's preview gets it."""
+    return {"toolUseId": use_id, "name": "tool", "input": arguments}
+
+
 def agent_with(tools: Sequence[Any], *calls: tuple[str, dict[str, Any]], hooks: Sequence[Any] = ()) -> Agent:
     """A real agent whose model makes these calls, one after the other, and then says it is done."""
     steps = [

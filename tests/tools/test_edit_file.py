@@ -23,7 +23,7 @@ from tau.tools.changing import Changer, digest
 from tau.tools.context import ToolContext
 from tau.tools.refusals import Cancelled, Refused
 from tau.tools.unified_diff import difference
-from tests.tools.conftest import agent_with, called, results, text, watch
+from tests.tools.conftest import agent_with, called, results, text, use, watch
 
 
 def put(context: ToolContext, data: bytes | str, name: str = "f") -> Path:
@@ -33,22 +33,22 @@ def put(context: ToolContext, data: bytes | str, name: str = "f") -> Path:
 
 
 def changer(context: ToolContext) -> Changer:
-    return Changer(context, lambda arguments: edit_file.plan(context, arguments))
+    return Changer(context, lambda use: edit_file.plan(context, use))
 
 
 def edit(context: ToolContext, *edits: tuple[str, str], path: str = "f") -> str:
     """Make edits as a call would that nobody was asked about."""
     wanted = [{"old": old, "new": new} for old, new in edits]
-    return changer(context).run({"path": path, "edits": wanted}, None)
+    return changer(context).run(use(path=path, edits=wanted), None)
 
 
 def refusal(context: ToolContext, arguments: dict[str, Any]) -> str:
     """Why a call is refused, before anybody is asked and when it runs."""
-    tool = changer(context)
+    tool, call = changer(context), use(**arguments)
     with pytest.raises(Refused) as asked:
-        tool.preview(arguments)
+        tool.preview(call)
     with pytest.raises(Refused) as run:
-        tool.run(arguments, None)
+        tool.run(call, None)
     assert str(asked.value) == str(run.value)
     return str(run.value)
 
@@ -76,7 +76,7 @@ def test_it_changes_the_machine_and_shows_what(context: ToolContext) -> None:
     assert (tool.tier, tool.asks) == (2, False)  # type: ignore[attr-defined]  # declared by the tool kit
     assert (tool.subject.kind, tool.subject.argument) == ("path", "path")  # type: ignore[attr-defined]  # as above
     assert tool.tool_spec["inputSchema"]["json"]["required"] == ["path", "edits"]
-    shown = tool.preview({"path": "f", "edits": [{"old": "one", "new": "two"}]})  # type: ignore[attr-defined]  # as above
+    shown = tool.preview(use(path="f", edits=[{"old": "one", "new": "two"}]))  # type: ignore[attr-defined]  # as above
     assert shown == "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+two"
     assert file.read_text() == "one\n"
 
@@ -245,7 +245,7 @@ class Meanwhile(HookProvider):
         registry.add_callback(BeforeToolCallEvent, self.before)
 
     def before(self, event: BeforeToolCallEvent) -> None:
-        self.shown = event.selected_tool.preview(event.tool_use["input"])  # type: ignore[union-attr]  # a tool of tau
+        self.shown = event.selected_tool.preview(event.tool_use)  # type: ignore[union-attr]  # a tool of tau
         self.happen()
 
 
@@ -294,9 +294,7 @@ def test_two_calls_that_were_shown_together(context: ToolContext) -> None:
     """The second was shown against a file that the first has changed since; asked again, it runs."""
     file = put(context, "one\ntwo\n")
     tool = changer(context)
-    calls: list[dict[str, Any]] = [
-        {"path": "f", "edits": [{"old": old, "new": old.upper()}]} for old in ("one", "two")
-    ]
+    calls = [use(old, path="f", edits=[{"old": old, "new": old.upper()}]) for old in ("one", "two")]
     for call in calls:
         tool.preview(call)
     tool.run(calls[0], None)
@@ -312,7 +310,7 @@ def test_calls_at_the_same_time_lose_nothing(context: ToolContext) -> None:
     words = [f"word{number:02}" for number in range(24)]
     file = put(context, "\n".join(words))
     tool = changer(context)
-    calls = [{"path": "f", "edits": [{"old": word, "new": word.upper()}]} for word in words]
+    calls = [use(word, path="f", edits=[{"old": word, "new": word.upper()}]) for word in words]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda call: tool.run(call, None), calls))
     assert file.read_text() == "\n".join(words).upper()
@@ -323,7 +321,7 @@ def test_a_cancelled_call_writes_nothing(context: ToolContext) -> None:
     cancelled = threading.Event()
     cancelled.set()
     with pytest.raises(Cancelled):
-        changer(context).run({"path": "f", "edits": [{"old": "one", "new": "two"}]}, cancelled)
+        changer(context).run(use(path="f", edits=[{"old": "one", "new": "two"}]), cancelled)
     assert file.read_text() == "one\n"
 
 
@@ -372,7 +370,7 @@ def test_what_is_clear_is_taken(context: ToolContext, arguments: dict[str, Any])
 
 def test_edits_as_json_text_with_newlines_as_they_are(context: ToolContext) -> None:
     file = put(context, "one\ntwo\n")
-    changer(context).run({"path": "f", "edits": '[{"old": "one\ntwo", "new": "1\\n2"}]'}, None)
+    changer(context).run(use(path="f", edits='[{"old": "one\ntwo", "new": "1\\n2"}]'), None)
     assert file.read_text() == "1\n2\n"
 
 

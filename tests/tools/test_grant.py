@@ -11,7 +11,7 @@ from strands.hooks import BeforeToolCallEvent, HookProvider, HookRegistry
 from tau.tools import edit_file, list_files, paths, read_file, request_file_grant, write_file
 from tau.tools.context import ToolContext
 from tau.tools.refusals import Refused
-from tests.tools.conftest import agent_with, called, make_context, results, text
+from tests.tools.conftest import agent_with, called, make_context, results, text, use
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def ask(context: ToolContext, path: Any, reason: Any = "the task needs it") -> str:
     """What the person would be asked."""
     (tool,) = request_file_grant.tools(context)
-    return str(tool.preview({"path": path, "reason": reason}))  # type: ignore[attr-defined]  # declared by the tool kit
+    return str(tool.preview(use(path=path, reason=reason)))  # type: ignore[attr-defined]  # declared by the tool kit
 
 
 def grant(context: ToolContext, path: str, hooks: Any = ()) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Meanwhile(HookProvider):
         registry.add_callback(BeforeToolCallEvent, self.before)
 
     def before(self, event: BeforeToolCallEvent) -> None:
-        event.selected_tool.preview(event.tool_use["input"])  # type: ignore[union-attr]  # a tool of tau
+        event.selected_tool.preview(event.tool_use)  # type: ignore[union-attr]  # a tool of tau
         self.happen()
 
 

@@ -494,7 +494,8 @@ def test_descendants_are_found_by_ps_as_by_proc() -> None:
     finally:
         assert process_tree.stop([tree]) == []
     assert tree.has_ended()
-    assert tree.exit_code == -signal.SIGTERM
+    # The shell may see its command end first, and then ends by itself with the code for that.
+    assert tree.exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM)
     tree.reap()
 
 

@@ -16,25 +16,25 @@ from tau.tools import paths, read_file, replacing, write_file
 from tau.tools.changing import Changer
 from tau.tools.context import MOST_CHANGED_BYTES, ToolContext
 from tau.tools.refusals import Cancelled, Refused
-from tests.tools.conftest import called, make_context, text, watch
+from tests.tools.conftest import called, make_context, text, use, watch
 
 
 def changer(context: ToolContext) -> Changer:
-    return Changer(context, lambda arguments: write_file.plan(context, arguments))
+    return Changer(context, lambda use: write_file.plan(context, use))
 
 
 def write(context: ToolContext, path: str, content: str) -> str:
     """Write as a call would that nobody was asked about."""
-    return changer(context).run({"path": path, "content": content}, None)
+    return changer(context).run(use(path=path, content=content), None)
 
 
 def refused(context: ToolContext, path: str, content: Any = "new\n") -> str:
     """Why a call is refused, before anybody is asked and when it runs."""
-    tool, arguments = changer(context), {"path": path, "content": content}
+    tool, call = changer(context), use(path=path, content=content)
     with pytest.raises(Refused) as asked:
-        tool.preview(arguments)
+        tool.preview(call)
     with pytest.raises(Refused) as run:
-        tool.run(arguments, None)
+        tool.run(call, None)
     assert str(asked.value) == str(run.value)
     assert "\n" not in str(run.value)
     return str(run.value)
@@ -75,7 +75,7 @@ def test_it_changes_the_machine_and_shows_what(context: ToolContext) -> None:
     assert (tool.tier, tool.asks) == (2, False)  # type: ignore[attr-defined]  # declared by the tool kit
     assert (tool.subject.kind, tool.subject.argument) == ("path", "path")  # type: ignore[attr-defined]  # as above
     assert tool.tool_spec["inputSchema"]["json"]["required"] == ["path", "content"]
-    shown = tool.preview({"path": "a/b", "content": "one\n"})  # type: ignore[attr-defined]  # as above
+    shown = tool.preview(use(path="a/b", content="one\n"))  # type: ignore[attr-defined]  # as above
     assert shown == "--- /dev/null\n+++ b/a/b\n@@ -0,0 +1 @@\n+one"
     assert everything(context.directory) == []
 
@@ -231,11 +231,11 @@ def test_content_that_cannot_be_written(context: ToolContext, content: Any, reas
 
 
 def test_a_file_that_appears_while_the_person_is_asked(context: ToolContext) -> None:
-    tool, arguments = changer(context), {"path": "f", "content": "new\n"}
-    tool.preview(arguments)
+    tool, call = changer(context), use(path="f", content="new\n")
+    tool.preview(call)
     (context.directory / "f").touch()
     with pytest.raises(Refused, match="f changed after the person was shown this call"):
-        tool.run(arguments, None)
+        tool.run(call, None)
     assert (context.directory / "f").read_bytes() == b""
 
 
@@ -280,7 +280,7 @@ def test_a_cancelled_call_writes_nothing(context: ToolContext) -> None:
     cancelled = threading.Event()
     cancelled.set()
     with pytest.raises(Cancelled):
-        changer(context).run({"path": "f", "content": "new\n"}, cancelled)
+        changer(context).run(use(path="f", content="new\n"), cancelled)
     assert everything(context.directory) == []
 
 
