@@ -35,7 +35,7 @@ def check() -> int:
         settings = findings.loaded.settings
         errors += _missing_backend(settings)
         errors += _unusable_models(findings.loaded)
-        errors += _unusable_patterns(settings)
+        errors += _unusable_patterns(findings.loaded)
         warnings += _disabled_but_not_installed(settings)
     for path in findings.read:
         click.echo(f"read: {one_line(str(path))}")
@@ -117,12 +117,12 @@ def _unusable_models(loaded: Loaded) -> list[str]:
     return errors
 
 
-def _unusable_patterns(settings: Settings) -> list[str]:
+def _unusable_patterns(loaded: Loaded) -> list[str]:
     from tau.errors import ConfigError
-    from tau.gate.patterns import check as check_approvals
+    from tau.gate.patterns import check_files
 
     try:
-        check_approvals(settings.approvals)
+        check_files(loaded)
     except ConfigError as error:
         return [error.line()]
     return []

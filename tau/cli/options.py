@@ -157,8 +157,8 @@ def load_for(channel: str) -> Loaded:
 
     found = load(config=given_config(), profile=given_profile(), directory=Path(), environ=os.environ)
     if found.settings.approvals != ApprovalSettings():
-        from tau.gate.patterns import check
+        from tau.gate.patterns import check_files
 
-        check(found.settings.approvals)
+        check_files(found)
     problems = setup_logging(found.settings, channel=channel, verbose=verbose())
     return Loaded(found.settings, found.warnings, problems)

@@ -286,7 +286,8 @@ class _Check:
         what = f"unknown table [{dotted(path)}]" if isinstance(value, dict) else f"unknown key {dotted(path)}"
         if near in GUARDS:
             hint = f"did you mean [{near}]? As it stands it guards nothing"
-        elif near:
+            return Problem("error", path, f"{self.file.where(path)}: {what}", hint)
+        if near:
             hint = f"did you mean [{near}]?"
         elif near_key:
             hint = f"did you mean {near_key}?"

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tau.tools.context import ToolContext
 
 
+MOST_REASONS = 10
+"""Reasons why a person must look that are named; the rest is counted."""
+
+
 class Call:
     """A call that is judged by its tool's name alone; those of a kind are told apart below.
 
@@ -66,7 +70,9 @@ class _Command(Call):
         self._shell = shell
         self._reading = shell.read(value)
         self.unread = bool(self._reading.unclear)
-        self.unclear = (*self._reading.unclear, *shell.beyond(self._reading))
+        reasons = (*self._reading.unclear, *shell.beyond(self._reading))
+        more = len(reasons) - MOST_REASONS
+        self.unclear = (*reasons[:MOST_REASONS], f"{more:,} more reasons") if more > 0 else reasons
 
     def mentions(self, text: str) -> bool:
         return any(self._shell.mentions(text, command) for command in self._reading.commands)

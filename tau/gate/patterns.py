@@ -11,12 +11,16 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urlsplit
 
+from tau.config.schema import dotted
 from tau.config.settings import ApprovalSettings
 from tau.display import one_line
 from tau.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathspec import PathSpec
+
+    from tau.config.load import Loaded
+    from tau.config.toml_lines import KeyPath
 
 _SLASHES = re.compile("/+")
 
@@ -56,8 +60,10 @@ class Pattern:
 def parse(entry: str) -> Pattern:
     """An entry, read. ``TOOL: *`` is any call of a tool, as ``TOOL`` is."""
     tool, _, text = entry.partition(":")
-    text = text.strip()
-    return Pattern(tool.strip(), "" if text == "*" else text)
+    tool, text = tool.strip(), text.strip()
+    if KINDS.get(tool) == "path":
+        text = re.sub(r"\A(?:\./+)+", "", text)
+    return Pattern(tool, "" if text == "*" else text)
 
 
 def of_tool(patterns: Iterable[Pattern], tool: str) -> list[Pattern]:
@@ -191,21 +197,44 @@ def check(approvals: ApprovalSettings) -> None:
     """
     for table in ("allow", "ask", "deny"):
         for entry in getattr(approvals, table):
-            if problem := _problem(parse(entry), approves=table == "allow"):
-                raise ConfigError(
-                    f'[approvals] {table} has "{one_line(entry)}", which cannot be used: {problem}',
-                    "docs/approvals.md shows what each tool takes",
-                )
+            _refuse(entry, table, where="[approvals]")
+
+
+def check_files(loaded: Loaded) -> None:
+    """Look at every entry of ``[approvals]`` in the files of a run, also in profiles that are not in force.
+
+    Raises:
+        ConfigError: As `check`, with the file and the line.
+    """
+    for layer in loaded.layers:
+        at: list[KeyPath] = [(), *(("profiles", name) for name in layer.document.get("profiles", {}))]
+        for prefix in at:
+            document = layer.document["profiles"][prefix[1]] if prefix else layer.document
+            for table, entries in document.get("approvals", {}).items():
+                path = (*prefix, "approvals", table)
+                for place, entry in enumerate(entries):
+                    _refuse(entry, table, where=f"{layer.file.where((*path, place))}: {dotted(path)}")
+
+
+def _refuse(entry: str, table: str, *, where: str) -> None:
+    if problem := _problem(parse(entry), approves=table == "allow"):
+        named = f"{where} {table}" if where == "[approvals]" else where
+        raise ConfigError(
+            f'{named} has "{one_line(entry)}", which cannot be used: {problem}',
+            "docs/approvals.md shows what each tool takes",
+        )
 
 
 def _problem(pattern: Pattern, *, approves: bool) -> str:
     """Why an entry cannot be used, or the empty string."""
     own = {tool.casefold(): tool for tool in KINDS}
     meant = own.get(pattern.tool.casefold())
-    if meant is None or not pattern.text:
-        return "" if meant in (None, pattern.tool) else f"the tool is named {meant}"
+    if meant is None:
+        return ""
     if meant != pattern.tool:
         return f"the tool is named {meant}"
+    if not pattern.text:
+        return ""
     match KINDS[meant]:
         case "command":
             from tau.gate.shell import check_pattern
@@ -220,7 +249,7 @@ def _problem(pattern: Pattern, *, approves: bool) -> str:
 
 
 def _path_problem(text: str) -> str:
-    if text.startswith("~"):
+    if text.startswith("~") or ".." in text.split("/"):
         return "a path outside the working directory is written whole, from /"
     try:
         _spec(text)
@@ -262,6 +291,8 @@ def doubts(approvals: ApprovalSettings, tools: Iterable[Any], *, servers: Iterab
                     near = get_close_matches(pattern.tool, kinds, n=1)
                     hint = f" (did you mean {near[0]}?)" if near else ""
                     lines.append(f"{said}, but there is no tool {pattern.tool}{hint}")
+            elif table == "allow" and pattern.tool == "request_file_grant":
+                lines.append(f"{said}, but {pattern.tool} asks every time")
             elif pattern.text and kinds[pattern.tool] is None and pattern.tool not in KINDS:
                 means = "it covers no call" if table == "allow" else "it means every call"
                 lines.append(f"{said}, but {pattern.tool} takes no patterns: {means}")

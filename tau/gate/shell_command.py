@@ -1,8 +1,9 @@
-"""One simple command, as the judge of shell commands hands it on."""
+"""One simple command, as the judge of shell commands hands it on, and what its arguments do."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +26,15 @@ class Command:
     def name(self) -> str:
         """The name of the program, without the directories before it."""
         return self.words[0].rpartition("/")[2]
+
+
+class Effect(NamedTuple):
+    """A word that does more than a star means.
+
+    Attributes:
+        place: The word's index in the command; a pattern with its star behind that word allows it.
+        why: A short phrase.
+    """
+
+    place: int
+    why: str

@@ -1,30 +1,24 @@
 """What the arguments of well-known programs do beyond what a pattern with ``*`` means to allow.
 
 The star of ``sort *`` stands for any arguments, but a person who approved it did not mean ``sort -o FILE``.
-Whatever turns a program that looks into one that writes a file or runs another program is found here.
+Whatever may turn a program that looks into one that writes a file or runs another program is found here:
+options that are not listed, scripts outside a small grammar, operands that mean more than a file to read.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
-from typing import NamedTuple
 
-from tau.gate.shell_command import Command
-from tau.gate.shell_options import matching, risky_option
-from tau.gate.shell_runners import MOST_LAUNCHERS, SHELLS, is_interpreter, launched
+from tau.display import one_line
+from tau.gate import shell_languages, shell_options
+from tau.gate.shell_command import Command, Effect
+from tau.gate.shell_git import git_effects
+from tau.gate.shell_runners import MOST_LAUNCHERS, SHELLS, find_commands, is_interpreter, launched
 
-
-class Effect(NamedTuple):
-    """A word that does more than a star means.
-
-    Attributes:
-        place: The word's index in the command; a pattern with its star behind that word allows it.
-        why: A short phrase.
-    """
-
-    place: int
-    why: str
+MOST_WORDS = 2000
+"""How many words a command may have to be looked at one by one."""
 
 
 def effects(command: Command, depth: int = 0) -> list[Effect]:
@@ -35,19 +29,20 @@ def effects(command: Command, depth: int = 0) -> list[Effect]:
         depth: How many launchers it is behind.
     """
     words = command.words
+    name = one_line(command.name, 40)
     start = launched(words)
     if start:
         return _launched(command, start, depth)
-    found: list[Effect] = []
-    name = command.name
-    for index, word in enumerate(words[1:], 1):
-        if (option := risky_option(name, word)) is not None:
-            found.append(Effect(index, f"{name} {option} writes a file or runs a program"))
-    if special := _SPECIAL.get(name):
-        found += special(command)
-    if is_interpreter(name):
-        found += _code(command)
-    return found
+    program = shell_options.canonical(command.name)
+    if program in shell_options.HARMLESS:
+        return []
+    if len(words) > MOST_WORDS:
+        return [Effect(len(words), f"{name} has too many arguments")]
+    if is_interpreter(command.name):
+        return _code(command)
+    if special := _SPECIAL.get(program):
+        return special(command)
+    return _unlisted(command, program)
 
 
 def _launched(command: Command, start: int, depth: int) -> list[Effect]:
@@ -59,221 +54,231 @@ def _launched(command: Command, start: int, depth: int) -> list[Effect]:
     below = Command(
         words[start:], frozenset(one - start for one in command.loose if one >= start), command.more
     )
-    named = Effect(start, f"{command.name} runs {words[start]}")
+    named = Effect(start, f"{one_line(command.name, 40)} runs {one_line(words[start], 40)}")
     return [named, *(Effect(place + start, why) for place, why in effects(below, depth + 1))]
 
 
-_GIT_OPTIONS = (
-    "--output", "--output-directory", "--ext-diff", "--open-files-in-pager", "--upload-pack", "--exec",
-    "--receive-pack", "--extcmd", "--config", "--template", "--edit-description", "--separate-git-dir",
-    "--strategy", "--show-signature", "--gpg-sign", "--paginate", "--tool", "--env-filter", "--tree-filter",
-    "--index-filter", "--msg-filter", "--commit-filter", "--parent-filter", "--tag-name-filter", "--remote",
-    "--html", "--web",
-)  # fmt: skip
-_GIT_LETTERS = {
-    "grep": "-O", "archive": "-o", "format-patch": "-o", "rebase": "-x", "difftool": "-x", "clone": "-c -u",
-    "am": "-S", "commit": "-S",
-}  # fmt: skip
-_GIT_RUNS = (
-    "config", "hook", "difftool", "mergetool", "filter-branch", "credential", "daemon", "remote-ext",
-    "send-email", "instaweb", "web--browse", "gui", "citool", "shell", "upload-pack", "receive-pack",
-    "fast-import", "help", "p4", "svn", "cvsserver", "http-backend", "maintenance", "fsmonitor--daemon",
-    "sh-setup", "quiltimport", "request-pull",
-)  # fmt: skip
+def _harm(name: str, word: str, place: int) -> Effect:
+    return Effect(place, f"{one_line(name, 40)} {one_line(word, 40)} is not known to be harmless")
 
 
-def _git(command: Command) -> list[Effect]:
-    found: list[Effect] = []
+def _unlisted(command: Command, program: str) -> list[Effect]:
+    """The options that are not listed; a program that is not listed itself may do what its pattern says."""
+    options = shell_options.listed(program)
+    if options is None:
+        return []
     words = command.words
+    shown = command.name
+    found: list[Effect] = []
     at = 1
-    while at < len(words) and words[at].startswith("-"):
-        if words[at] not in (
-            "--no-pager",
-            "--no-optional-locks",
-            "--literal-pathspecs",
-            "--version",
-            "-v",
-            "-P",
-        ):
-            found.append(Effect(len(words), f"git {words[at]} changes what git runs"))
-        at += 1
-    if at >= len(words):
-        return found
-    subcommand = words[at]
-    if at in command.loose:
-        found.append(Effect(len(words), "git's subcommand is computed"))
-    if subcommand in _GIT_RUNS:
-        found.append(Effect(at, f"git {subcommand} may run another program"))
-    letters = _GIT_LETTERS.get(subcommand, "").split()
-    for index, word in enumerate(words[at + 1 :], at + 1):
-        if (option := matching(word, [*_GIT_OPTIONS, *letters])) is not None:
-            found.append(Effect(index, f"git {subcommand} {option} writes a file or runs a program"))
-        elif subcommand in _GIT_TRANSPORT and (
-            index in command.loose or re.match(r"[A-Za-z0-9+.-]+::", word)
-        ):
-            found.append(Effect(index, "git runs a helper for the address"))
-        elif (subcommand, word) in (("bisect", "run"), ("submodule", "foreach")) and index == at + 1:
-            found.append(Effect(len(words), f"git {subcommand} {word} runs a command"))
-    return found
+    if shell_options.has_subcommands(program):
+        while at < len(words) and words[at][:1] in ("-", "+"):
+            if shell_options.unknown(program, words[at], options):
+                found.append(_harm(shown, words[at], at))
+            at += 1
+        if at < len(words):
+            if at in command.loose:
+                found.append(Effect(len(words), f"the subcommand of {one_line(shown, 40)} is computed"))
+            known = shell_options.listed(f"{program} {words[at]}")
+            if known is None:
+                found.append(_harm(shown, words[at], at))
+            options, shown = known or "", f"{shown} {words[at]}"
+            at += 1
+    return found + [
+        _harm(shown, word, index)
+        for index, word in enumerate(words[at:], at)
+        if shell_options.unknown(program, word, options)
+    ]
 
 
-_GIT_TRANSPORT = frozenset({"archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"})
-
-_ADDRESS = r"(?:[0-9]+|\$|/(?:[^/\\\n]|\\.)*/I?)"
-_SED_COMMAND = re.compile(
-    rf"[ \t]*(?:{_ADDRESS}(?:,(?:{_ADDRESS}|[+~][0-9]+))?)?[ \t]*!?[ \t]*"
-    r"(?:[pdDgGhHnNPx=]|[qQ](?:[ \t]*[0-9]+)?|l"
-    r"|s(?P<by>[/|,#@:!%_])(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)[gpiI0-9mM]*"
-    r"|y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)[ \t]*"
+_SED_FLAG = re.compile(
+    r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|null-data|separate|unbuffered|posix|debug)"
 )
-_SED_FLAGS = frozenset({
-    "--quiet", "--silent", "--regexp-extended", "--null-data", "--separate", "--unbuffered", "--posix",
-    "--debug", "--sandbox", "--version", "--help",
-})  # fmt: skip
+
+_SED_IN_PLACE = re.compile(r"-[nErsuz]*i[A-Za-z0-9._~]*|--in-place(?:=[A-Za-z0-9._~]*)?")
+_GNU_SED = sys.platform == "linux"
 
 
 def _sed(command: Command) -> list[Effect]:
-    """Sed is taken for a filter only with options and a script of which that is sure."""
     words = command.words
-    scripts: list[int] = []
+    found: list[Effect] = []
+    scripts: list[tuple[int, str]] = []
     operands: list[int] = []
-    texts: dict[int, str] = {}
     at = 1
     while at < len(words):
         word = words[at]
         if word.startswith("--expression="):
-            scripts.append(at)
-            texts[at] = word.partition("=")[2]
-        elif re.fullmatch(r"-[nErsuz]*e", word) or word == "--expression":
+            scripts.append((at, word.partition("=")[2]))
+        elif re.fullmatch("-[nErsuz]*e", word) or word == "--expression":
             at += 1
-            scripts.append(at)
-        elif match := re.match(r"-[nErsuz]*e", word):
-            scripts.append(at)
-            texts[at] = word[match.end() :]
+            scripts.append((at, words[at] if at < len(words) else "?"))
+        elif match := re.match("-[nErsuz]*e", word):
+            scripts.append((at, word[match.end() :]))
         elif word.startswith("-") and len(word) > 1:
-            if word not in _SED_FLAGS and not re.fullmatch(r"-[nErsuz]+", word):
-                return [Effect(at, f"sed {word} is not known to be harmless")]
+            in_place = _SED_IN_PLACE.fullmatch(word) is not None
+            if in_place:
+                found.append(_harm("sed", word, at))
+            # Other seds than GNU's take the next word to -i, so that the script is another.
+            if not (_SED_FLAG.fullmatch(word) or (in_place and (_GNU_SED or word[-1] != "i"))):
+                found.append(_harm("sed", word, len(words)))
         else:
             operands.append(at)
         at += 1
-    if not scripts:
-        scripts = operands[:1]
-    for index in scripts:
-        text = texts.get(index, words[index] if index < len(words) else "")
-        if index in command.loose or not _is_plain_sed(text):
-            return [Effect(index, "the script of sed is not known to be harmless")]
-    return []
-
-
-def _is_plain_sed(script: str) -> bool:
-    bracketed = re.search(r"\[[^\]]*[/|,#@:!%_]", re.sub(r"\[:[a-z]+:\]", "x", script))
-    if len(script) > 400 or bracketed:
-        return False  # seds differ on where an expression ends that has its delimiter in brackets
-    at = 0
-    while True:
-        match = _SED_COMMAND.match(script, at)
-        if match is None:
-            return False
-        at = match.end()
-        if at == len(script):
-            return True
-        if script[at] not in ";\n":
-            return False
-        at += 1
+    # Some seds end their options at the first operand, which is a script then.
+    if operands and (not scripts or operands[0] < scripts[0][0]):
+        scripts.append((operands[0], words[operands[0]]))
+    return found + [
+        Effect(index, "the script of sed is not known to be harmless")
+        for index, text in scripts
+        if index in command.loose or not shell_languages.is_plain_sed(text)
+    ]
 
 
 def _awk(command: Command) -> list[Effect]:
     words = command.words
     at = 1
     while at < len(words) and words[at].startswith("-") and len(words[at]) > 1:
-        if words[at] in ("-F", "-v"):
-            at += 2
-        elif words[at].startswith(("-F", "-v")):
-            at += 1
-        elif words[at] == "--":
+        word = words[at]
+        if word == "--":
             at += 1
             break
-        else:
-            return [Effect(at, f"awk {words[at]} is not known to be harmless")]
-    program = words[at] if at < len(words) else ""
-    if any(index <= at for index in command.loose) or re.search(r"system|getline|[|>@]|\\\n", program):
-        return [Effect(at, "the program of awk may write a file or run a command")]
-    return []
+        if word[:2] not in ("-F", "-v"):
+            return [_harm("awk", word, len(words))]
+        at += 1
+        if len(word) == 2:
+            if at < len(words) and words[at].startswith("-"):
+                return [_harm("awk", words[at], len(words))]
+            at += 1
+    program = words[at] if at < len(words) else "?"
+    found: list[Effect] = []
+    if any(index <= at for index in command.loose) or not shell_languages.is_plain_awk(program):
+        found.append(Effect(at, "the program of awk may write a file or run a command"))
+    return found + [
+        _harm("awk", word, index)
+        for index, word in enumerate(words[at + 1 :], at + 1)
+        if (word.startswith("-") and len(word) > 1) or re.search("(^|/)inet[46]?/", word)
+    ]
 
 
 def _second_operand(command: Command) -> list[Effect]:
     """Uniq and xxd write to the second file that they are given."""
-    operands = [
-        index for index, word in enumerate(command.words) if index and (word == "-" or word[:1] != "-")
+    found = _unlisted(command, shell_options.canonical(command.name))
+    words = command.words
+    first = next((index for index, word in enumerate(words) if index and (word == "-" or word[:1] != "-")), 0)
+    # Behind the first file even what looks like an option may be the second.
+    if (first and first + 1 < len(words)) or command.loose or "--" in words:
+        found.append(Effect(len(words) - 1, f"{one_line(command.name, 40)} may write to its second file"))
+    return found
+
+
+def _setting(command: Command) -> list[Effect]:
+    """Date and hostname set what they show when they are given an operand."""
+    program = shell_options.canonical(command.name)
+    return _unlisted(command, program) + [
+        Effect(index, f"{one_line(command.name, 40)} may be set")
+        for index, word in enumerate(command.words)
+        if index and not word.startswith(("-", "+") if program == "date" else "-")
     ]
-    if len(operands) > 1 or command.loose or "--" in command.words:
-        return [Effect(operands[-1] if operands else 1, f"{command.name} may write to its second file")]
-    return []
 
 
 def _printf(command: Command) -> list[Effect]:
-    return [
-        Effect(index, "printf sets a variable")
-        for index, word in enumerate(command.words)
-        if index
-        and (word.startswith("-v") or index in command.loose or re.search(r"%[-+ #0-9.*'hljztL]*n", word))
-    ]
+    words = command.words
+    if len(words) > 1 and (
+        words[1].startswith("-") or 1 in command.loose or not shell_languages.is_plain_printf(words[1])
+    ):
+        return [Effect(1, "printf may set a variable")]
+    return []
 
 
 def _make(command: Command) -> list[Effect]:
-    return [
-        Effect(index, f"make may set {word.partition('=')[0]}")
+    return _unlisted(command, "make") + [
+        Effect(index, f"make may set {one_line(word.partition('=')[0], 40)}")
         for index, word in enumerate(command.words)
         if index and ("=" in word or index in command.loose) and not word.startswith("-")
     ]
 
 
 def _find(command: Command) -> list[Effect]:
-    """Some finds take a place that begins with a dash from an option: what they find looks like options."""
+    """What find looks for; the commands that it runs are judged as commands of their own."""
     words = command.words
-    at = 1
-    while at < len(words) and words[at].startswith("-"):
-        if re.fullmatch("-[A-Za-z]*f", words[at]):
-            return [Effect(at, "find may look in a place that is named like an option")]
-        at += 1
-    return []
+    options = shell_options.listed("find") or ""
+    run = {index for start, end in find_commands(words)[0] for index in range(start - 1, end)}
+    found: list[Effect] = []
+    for index, word in enumerate(words):
+        if index == 0 or index in run or word[:1] != "-" or len(word) < 2:
+            continue
+        if word == "-printf" and not shell_languages.is_plain_find_format(
+            "".join(words[index + 1 : index + 2])
+        ):
+            found.append(Effect(index, "the format of find is not known to be harmless"))
+        elif not _FIND_VALUE.fullmatch(word) and shell_options.unknown("find", word, options):
+            found.append(_harm("find", word, index))
+    return found
+
+
+_FIND_VALUE = re.compile("-(?:[0-9]+[bcwkMG]?|[ugoa]+[=+][rwxst]+)")
 
 
 def _tar(command: Command) -> list[Effect]:
-    first = command.words[1] if len(command.words) > 1 else ""
-    if 1 in command.loose or (not first.startswith("-") and re.search("[IF]", first)):
-        return [Effect(1, "tar may run a program")]
-    return []
+    words = command.words
+    found = _unlisted(command, "tar")
+    if len(words) > 1 and not words[1].startswith("-"):
+        letters = words[1]
+        if 1 in command.loose or not re.fullmatch("[txczjJavfCkpmOhw]+", letters):
+            found.append(_harm("tar", letters, 1))
+    found += [
+        Effect(index, "tar may take a name with a colon for another machine's")
+        for index, word in enumerate(words)
+        if index and (":" in word or (index in command.loose and not re.match(r"[^*?\[]*/", word)))
+    ]
+    return found
+
+
+def _curl(command: Command) -> list[Effect]:
+    return _unlisted(command, "curl") + [
+        _harm("curl", word, index)
+        for index, word in enumerate(command.words)
+        if index and "://" in word and not word.casefold().startswith(("http://", "https://"))
+    ]
+
+
+def _yq(command: Command) -> list[Effect]:
+    return _unlisted(command, "yq") + [
+        Effect(index, "the program of yq is not known to be harmless")
+        for index, word in enumerate(command.words)
+        if index and not shell_languages.is_path_of_yq(word) and not word.startswith("-")
+    ]
 
 
 def _code(command: Command) -> list[Effect]:
     """An interpreter's options, until the file that it runs: only a pattern that names code covers it."""
-    if command.name == "deno" and command.words[1:2] == ("eval",):
-        return [Effect(len(command.words), "deno eval runs code that it is given")]
+    subcommand = command.words[1] if len(command.words) > 1 else ""
+    if command.name in ("bun", "deno") and not re.search("[./-]", subcommand):
+        never = len(command.words) if subcommand in ("eval", "exec", "x") else 1
+        return [Effect(never, f"{command.name} {one_line(subcommand, 20)} may run code that it is given")]
     plain = "-[neuvx]+" if command.name in SHELLS else "-[uBsEIO]+" if command.name.startswith("py") else ""
     for word in command.words[1:]:
         if not word.startswith(("-", "+")):
             return []
         if word in ("--version", "-V", "--help") or (plain and re.fullmatch(plain, word)):
             continue
-        return [Effect(len(command.words), f"{command.name} {word[:20]} may run code that it is given")]
+        shown = f"{one_line(command.name, 40)} {one_line(word, 20)}"
+        return [Effect(len(command.words), f"{shown} may run code that it is given")]
     return []
 
 
 _SPECIAL: dict[str, Callable[[Command], list[Effect]]] = {
     "awk": _awk,
+    "curl": _curl,
+    "date": _setting,
     "find": _find,
-    "gawk": _awk,
-    "gfind": _find,
-    "git": _git,
-    "gmake": _make,
-    "gsed": _sed,
+    "git": git_effects,
+    "hostname": _setting,
     "make": _make,
-    "mawk": _awk,
-    "nawk": _awk,
     "printf": _printf,
     "sed": _sed,
     "tar": _tar,
     "uniq": _second_operand,
     "xxd": _second_operand,
+    "yq": _yq,
 }

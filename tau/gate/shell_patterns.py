@@ -16,6 +16,9 @@ from tau.gate.shell_words import Token, Unclear, scan
 LONGEST_OFFER = 200
 """How many characters an offered pattern may have, so that all of it is seen."""
 
+MOST_OFFERS = 5
+"""How many patterns a person can be expected to weigh at once; a command that needs more offers none."""
+
 _STAR = re.compile(r"(.*(?<!\\)\s|)\*", re.DOTALL)
 _WHOLE_PROGRAMS = HARMLESS | {
     "awk",
@@ -137,7 +140,7 @@ def offer(reading: Reading) -> tuple[str, ...]:
     for command in reading.commands:
         if command.free or any(covers(pattern, command) for pattern in patterns):
             continue
-        pattern = _offered(command)
+        pattern = _offered(command) if len(patterns) < MOST_OFFERS else ""
         if not pattern:
             return ()
         patterns.append(pattern)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tau.display import one_line
 from tau.gate import shell_runners, shell_tree, shell_words
 from tau.gate.shell_command import Command
+from tau.gate.shell_guesses import guesses
 from tau.gate.shell_words import Token, Unclear
 
 LONGEST = 32 * 1024
@@ -20,6 +21,8 @@ _LONGEST_COMPUTED = (
 )  # some that cannot be parsed take time that grows with the square of their length
 _DEEPEST_SCRIPT = 4  # how many times sh -c 'sh -c …' is followed
 _MOST_COMMANDS = 1000
+_LONGEST_SCRIPTS = 8 * 1024
+_MOST_SCRIPTS = 100
 
 _TO_DESCRIPTOR = re.compile("[0-9]{1,3}|-")
 
@@ -47,16 +50,31 @@ def read(command: str) -> Reading:
     Args:
         command: Of any length and content; what cannot be read with certainty is unclear.
     """
-    return _read(command, 0)
+    return _read(command, 0, _Allowance())
 
 
-def _read(command: str, depth: int) -> Reading:
+@dataclass(slots=True)
+class _Allowance:
+    """How much is left of what is followed in one command, so that the time is bounded.
+
+    Attributes:
+        scripts: How many scripts in arguments may still be read.
+        characters: How long those may be together.
+        commands: How many commands may still be found.
+    """
+
+    scripts: int = _MOST_SCRIPTS
+    characters: int = _LONGEST_SCRIPTS
+    commands: int = 2 * _MOST_COMMANDS
+
+
+def _read(command: str, depth: int, left: _Allowance) -> Reading:
     try:
         size = len(command.encode())
     except UnicodeEncodeError:
-        return Reading((), ("has characters that cannot be shown",))
+        return Reading(guesses(command), ("has characters that cannot be shown",))
     if size > LONGEST:
-        return Reading((), (f"is longer than {LONGEST // 1024} kB",))
+        return Reading(guesses(command), (f"is longer than {LONGEST // 1024} kB",))
     reasons = _characters(command)
     try:
         script = shell_words.script(command)
@@ -65,9 +83,11 @@ def _read(command: str, depth: int) -> Reading:
         reasons.append(str(problem))
     commands: list[list[Token]] = [] if script is None else script.commands
     if len(commands) > _MOST_COMMANDS:
-        return Reading((), (*reasons, "runs too many commands"))
+        return Reading(guesses(command), (*reasons, "runs too many commands"))
+    guessed = True
     if script is not None or size <= _LONGEST_COMPUTED:
         sketch = shell_tree.sketch(command)
+        guessed = not sketch.whole
         if script is None:
             commands = sketch.commands
             reasons += [*sketch.reasons, *_redirections(sketch.redirections)]
@@ -78,17 +98,19 @@ def _read(command: str, depth: int) -> Reading:
         reasons += _redirections(script.redirections)
         if not commands and not reasons:
             reasons.append("runs nothing")
-    found: list[Command] = []
+    found = _Found([], reasons, left)
     for words in commands:
         loose = frozenset(index for index, word in enumerate(words) if word.loose)
-        _follow(Command(tuple(word.text for word in words), loose), depth, found, reasons)
-    if any(one.name in ("cd", "pushd", "popd") for one in found):
+        found.follow(Command(tuple(word.text for word in words), loose), depth)
+    if any(one.name in ("cd", "pushd", "popd") for one in found.commands):
         reasons += [
             f"runs {one_line(one.words[0], 40)} in another directory"
-            for one in found
+            for one in found.commands
             if "/" in one.words[0] and not one.words[0].startswith("/")
         ]
-    return Reading(tuple(found), tuple(dict.fromkeys(reasons)))
+    if guessed or found.cut or any(reason.endswith(shell_runners.RUNS_INPUT) for reason in reasons):
+        found.commands += guesses(command)
+    return Reading(tuple(found.commands), tuple(dict.fromkeys(reasons)))
 
 
 def _characters(command: str) -> list[str]:
@@ -138,18 +160,47 @@ def _redirections(redirections: Sequence[tuple[str, Token]]) -> list[str]:
     return reasons
 
 
-def _follow(command: Command, depth: int, found: list[Command], reasons: list[str]) -> None:
-    """Append a command and all that it runs to `found`."""
-    if depth > _DEEPEST_SCRIPT * 4:
-        reasons.append("is nested too deeply")
-        return
-    look = shell_runners.look(command)
-    reasons += look.unclear
-    found.append(Command(command.words, command.loose, command.more, free=look.free))
-    found += [Command(one.words, one.loose, one.more, free=True) for one in look.guesses]
-    for inner in look.inner:
-        _follow(inner, depth + 1, found, reasons)
-    for text in look.scripts:
-        below = _read(text, depth + 4)
-        found += below.commands
-        reasons += below.unclear
+@dataclass(slots=True)
+class _Found:
+    """The commands that were found so far, and why a person must look.
+
+    Attributes:
+        commands: In order, each before what it runs.
+        reasons: A phrase each.
+        left: How much may still be followed.
+        cut: Whether something was not followed.
+    """
+
+    commands: list[Command]
+    reasons: list[str]
+    left: _Allowance
+    cut: bool = False
+
+    def follow(self, command: Command, depth: int) -> None:
+        """Append a command and all that it runs."""
+        if depth > _DEEPEST_SCRIPT * 4:
+            self._end("is nested too deeply")
+            return
+        if self.left.commands <= 0:
+            self._end("runs too many commands")
+            return
+        look = shell_runners.look(command)
+        self.reasons += look.unclear
+        self.left.commands -= 1 + len(look.guesses)
+        self.commands.append(Command(command.words, command.loose, command.more, free=look.free))
+        self.commands += [Command(one.words, one.loose, one.more, free=True) for one in look.guesses]
+        for inner in look.inner:
+            self.follow(inner, depth + 1)
+        for text in look.scripts:
+            self.left.scripts -= 1
+            self.left.characters -= len(text)
+            if self.left.scripts < 0 or self.left.characters < 0:
+                self._end("runs too many scripts")
+                return
+            below = _read(text, depth + 4, self.left)
+            self.commands += below.commands
+            self.reasons += below.unclear
+
+    def _end(self, reason: str) -> None:
+        self.cut = True
+        self.reasons.append(reason)

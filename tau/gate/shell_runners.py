@@ -17,16 +17,21 @@ CHANGES_THE_SHELL = frozenset({
 })  # fmt: skip
 RUNS_ANYTHING = frozenset({
     "R", "ash", "at", "batch", "busybox", "bwrap", "caffeinate", "chronic", "chroot", "chrt", "crontab",
-    "csh", "dbus-launch", "dbus-run-session", "dc", "doas", "eatmydata", "ed", "elvish", "emacs", "entr",
-    "ex", "expect", "fakeroot", "faketime", "firejail", "fish", "flock", "gdb", "gnuplot", "gosu", "guile",
-    "hyperfine", "ionice", "julia", "ksh", "linux32", "linux64", "lldb", "ltrace", "m4", "mksh", "mosh",
-    "mysql", "nano", "nsenter", "nu", "numactl", "nvim", "octave", "parallel", "perf", "pkexec", "proot",
-    "psql", "pwsh", "rlwrap", "run-parts", "runuser", "screen", "script", "setarch", "setpriv", "setsid",
-    "sftp", "sg", "sqlite3", "ssh", "sshpass", "start-stop-daemon", "strace", "su", "sudo", "systemd-run",
-    "taskset", "tclsh", "tcsh", "tmux", "toybox", "unbuffer", "unshare", "valgrind", "vi", "vim", "watch",
-    "xonsh", "yash", "zsh",
+    "csh", "dbus-launch", "dbus-run-session", "dc", "doas", "eatmydata", "ed", "elixir", "elvish", "emacs",
+    "entr", "erl", "ex", "expect", "fakeroot", "faketime", "firejail", "fish", "flock", "gdb", "gnuplot",
+    "gosu", "groovy", "guile", "hyperfine", "iex", "ionice", "ipython", "irb", "jshell", "julia", "ksh",
+    "ksh93", "linux32", "linux64", "lldb", "ltrace", "m4", "mksh", "mosh", "mysql", "nano", "nc", "ncat",
+    "netcat", "nsenter", "nu", "numactl", "nvim", "octave", "parallel", "perf", "pkexec", "proot", "psql",
+    "pwsh", "racket", "rbash", "rlwrap", "run-parts", "runghc", "runuser", "rvim", "sbcl", "scala", "screen",
+    "script", "setarch", "setpriv", "setsid", "sftp", "sg", "socat", "sqlite3", "ssh", "sshpass",
+    "start-stop-daemon", "strace", "su", "sudo", "swift", "systemd-run", "taskset", "tcc", "tclsh", "tcsh",
+    "tmux", "toybox", "unbuffer", "unshare", "valgrind", "vi", "view", "vim", "vimdiff", "watch", "xonsh",
+    "yash", "zsh",
 })  # fmt: skip
 """Programs that run other commands in ways of their own. They always ask; what they run is only guessed."""
+
+RUNS_INPUT = "runs what it reads"
+"""The end of the phrase that says that a command runs its input."""
 
 MOST_LAUNCHERS = 3
 """How many programs that start the next one are followed in one command."""
@@ -37,7 +42,8 @@ _INTERPRETER = re.compile(
     r"[0-9.]*(-[a-z0-9]+)?"
 )
 LAUNCHERS = {
-    "bundle": ("exec",), "conda": ("run",), "direnv": ("exec",), "hatch": ("run",), "mise": ("exec", "x"),
+    "bundle": ("exec",), "bunx": (), "conda": ("run",), "direnv": ("exec",), "hatch": ("run",),
+    "mise": ("exec", "x"),
     "npm": ("exec", "x"), "npx": (), "pdm": ("run",), "pipenv": ("run",), "pipx": ("run",),
     "pnpm": ("dlx", "exec"),
     "poetry": ("run",), "rye": ("run",), "uv": ("run",), "uvx": (), "xvfb-run": (), "yarn": ("dlx", "exec"),
@@ -49,6 +55,8 @@ _FREE = frozenset({"true", "false", ":"}) | _TESTS
 _CONTROL = frozenset({"exit", "break", "continue", "wait"})
 _ARITHMETIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _EVALUATES = frozenset({"-v", "-R"})
+_MOST_TEXTS = 24  # how many arguments are looked at as scripts
+_IN_SCRIPTS = re.compile(r"[\s;&|`$()<>]")
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
 
 
@@ -76,6 +84,18 @@ def is_interpreter(name: str) -> bool:
     return _INTERPRETER.fullmatch(name) is not None
 
 
+def runs_others(word: str) -> bool:
+    """Whether a command's first word is a program or builtin that may run what its arguments name."""
+    name = word.rpartition("/")[2]
+    return (
+        name in CHANGES_THE_SHELL
+        or name in RUNS_ANYTHING
+        or name in LAUNCHERS
+        or name in _WRAPPERS
+        or is_interpreter(name)
+    )
+
+
 def launched(words: Sequence[str]) -> int:
     """The index of the program that a launcher, such as ``uv run`` or ``python -m``, starts; else 0."""
     name = words[0].rpartition("/")[2]
@@ -98,15 +118,14 @@ def look(command: Command, depth: int = 0) -> Look:
     """
     name = command.name
     if 0 in command.loose:
-        return Look(unclear=["the command's name is computed"])
+        return _guessed(command, 1, "the command's name is computed")
     if name in CHANGES_THE_SHELL:
-        return Look(unclear=[f"{name} changes how later commands run"], guesses=_suffixes(command, 1))
+        found = _guessed(command, 1, f"{name} changes how later commands run")
+        if name == "eval":
+            found.scripts = [" ".join(command.words[1:])]
+        return found
     if name in RUNS_ANYTHING:
-        return Look(
-            unclear=[f"{name} runs another command"],
-            guesses=_suffixes(command, 1),
-            scripts=[word for word in command.words[1:] if " " in word],
-        )
+        return _guessed(command, 1, f"{name} runs another command")
     if name in _FREE or name in _CONTROL:
         found = _test(command) if name in _TESTS else Look(free=name in _FREE or _counts(command))
     elif name in _WRAPPERS:
@@ -150,7 +169,26 @@ def _through(command: Command, start: int) -> Look:
 
 
 def _strange(command: Command, start: int, what: str) -> Look:
-    return Look(unclear=[f"{command.name} {what}"], guesses=_suffixes(command, start))
+    return _guessed(command, start, f"{command.name} {what}")
+
+
+def _guessed(command: Command, start: int, why: str) -> Look:
+    return Look(unclear=[why], guesses=_suffixes(command, start), scripts=_texts(command.words[start:]))
+
+
+def _texts(words: Sequence[str]) -> list[str]:
+    """What may be a script among arguments: a whole word, or what an option or a name is set to."""
+    found = []
+    for word in words[:_MOST_TEXTS]:
+        if not _IN_SCRIPTS.search(word):
+            continue
+        if not word.startswith("-"):
+            found.append(word)
+        elif not word.startswith("--"):
+            found.append(word[2:])
+        if "=" in word:
+            found.append(word.partition("=")[2])
+    return found
 
 
 def _options(command: Command, flags: Sequence[str], values: Sequence[str]) -> int | None:
@@ -195,7 +233,10 @@ def _launch(command: Command, start: int, depth: int) -> Look:
         return Look(unclear=["is nested too deeply"])
     below = look(_from(command, start), depth + 1)
     guesses = [*_suffixes(command, start), *below.guesses]
-    return Look(inner=below.inner, scripts=below.scripts, guesses=guesses, unclear=below.unclear)
+    scripts = below.scripts
+    if command.words[start].startswith("-"):
+        scripts = [*scripts, *_texts(command.words[start:])]
+    return Look(inner=below.inner, scripts=scripts, guesses=guesses, unclear=below.unclear)
 
 
 def _interpreter(command: Command) -> Look:
@@ -204,7 +245,7 @@ def _interpreter(command: Command) -> Look:
         return Look()
     reads = any(word == "-" or re.search("(^|/)(dev|proc)/", word) for word in arguments)
     if reads or all(word.startswith("-") for word in arguments):
-        return Look(unclear=[f"{command.name} runs what it reads"])
+        return Look(unclear=[f"{command.name} {RUNS_INPUT}"])
     return Look()
 
 
@@ -291,9 +332,9 @@ def _xargs(command: Command) -> Look:
     return Look(free=True, inner=[inner])
 
 
-def _find(command: Command) -> Look:
-    found = Look()
-    words = command.words
+def find_commands(words: Sequence[str]) -> tuple[list[tuple[int, int]], bool]:
+    """Where each command that find runs begins and ends, and whether all of them have an end."""
+    found: list[tuple[int, int]] = []
     at = 1
     while at < len(words):
         if words[at] not in ("-exec", "-execdir", "-ok", "-okdir"):
@@ -303,18 +344,29 @@ def _find(command: Command) -> Look:
         while end < len(words) and words[end] != ";" and not (words[end] == "+" and words[end - 1] == "{}"):
             end += 1
         if end >= len(words) or end == at + 1:
-            found.unclear.append("find runs a command that has no end")
-            found.guesses += _suffixes(command, at + 1)
-            return found
-        computed = {index - at - 1 for index in range(at + 1, end) if "{}" in words[index]}
+            return found, False
+        found.append((at + 1, end))
+        at = end + 1
+    return found, True
+
+
+def _find(command: Command) -> Look:
+    found = Look()
+    words = command.words
+    places, whole = find_commands(words)
+    if not whole:
+        found.unclear.append("find runs a command that has no end")
+        last = places[-1][1] + 1 if places else 1
+        found.guesses += _suffixes(command, last)
+        found.scripts += _texts(words[last:])
+    for start, end in places:
+        computed = {index - start for index in range(start, end) if "{}" in words[index]}
         if any(
-            "{}" in word and word[0] in "-+" and not SETTLED_OPTION.match(word)
-            for word in words[at + 1 : end]
+            "{}" in word and word[0] in "-+" and not SETTLED_OPTION.match(word) for word in words[start:end]
         ):
             found.unclear.append("a file's name may become an option")
-        loose = {index - at - 1 for index in command.loose if at < index < end}
-        found.inner.append(Command(words[at + 1 : end], frozenset(computed | loose), command.more))
-        at = end + 1
+        loose = {index - start for index in command.loose if start <= index < end}
+        found.inner.append(Command(words[start:end], frozenset(computed | loose), command.more))
     return found
 
 
@@ -325,7 +377,7 @@ def _shell(command: Command) -> Look:
         unclear = ["an argument is computed"] if command.loose or command.more else []
         return Look(free=True, scripts=[words[2]], unclear=unclear)
     if any(word.startswith(("-", "+")) and not re.fullmatch("-[neuvx]+", word) for word in words[1:2]):
-        scripts = [word for word in words[2:] if not word.startswith("-")]
+        scripts = [word for word in words[2 : 2 + _MOST_TEXTS] if not word.startswith("-")]
         return Look(unclear=[f"{command.name} has options that are not known"], scripts=scripts)
     return _interpreter(command)
 

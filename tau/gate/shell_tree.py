@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tau.gate.shell_words import Token, Unclear, scan
+from tau.gate.shell_words import PLAIN, Token, Unclear, scan
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -51,6 +51,12 @@ _WORDS = frozenset({"word", "string", "raw_string", "concatenation", "number"})
 _NO_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 _DECLARATIONS = frozenset({"declaration_command", "unset_command"})
 _ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:x(?P<byte>[0-9A-Fa-f]{1,2})|u(?P<short>[0-9A-Fa-f]{1,4})|U(?P<long>[0-9A-Fa-f]{1,8})"
+    r"|(?P<octal>[0-7]{1,3})|.)",
+    re.DOTALL,
+)
+_NAMED = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 @dataclass(slots=True)
@@ -216,6 +222,8 @@ class _Walk:
 
 def _read(raw: str, start: int) -> Token:
     """A word, exactly where it is plain, else roughly."""
+    if PLAIN.fullmatch(raw):
+        return Token("word", start, start + len(raw), raw, raw)
     try:
         [token] = scan(raw)
     except (Unclear, ValueError):
@@ -225,7 +233,13 @@ def _read(raw: str, start: int) -> Token:
 
 
 def _decoded(text: str) -> str:
-    try:
-        return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
-    except UnicodeDecodeError:
-        return text
+    """What stands between ``$'`` and ``'``, with the escapes that make characters resolved."""
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    digits = escape["byte"] or escape["short"] or escape["long"]
+    if not digits and not escape["octal"]:
+        return _NAMED.get(escape[0][1], escape[0][1])
+    code = int(digits, 16) if digits else int(escape["octal"], 8)
+    return chr(code) if code < 0xD800 else "?"

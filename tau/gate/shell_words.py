@@ -28,6 +28,9 @@ _SEPARATORS = frozenset({"\n", ";", "&", "&&", "||", "|", "|&"})
 _JOINS = frozenset({"&&", "||", "|", "|&"})
 _META = frozenset(" \t\n;&|<>()")
 _NUMBER = re.compile(r"[0-9]+(?=[<>])")
+PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")
+"""A piece of a word in which no character means anything to the shell."""
+
 _DELIMITER = re.compile(r"""\\?[A-Za-z0-9_.-]+|'[A-Za-z0-9_.-]+'|"[A-Za-z0-9_.-]+\"""")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[.*\])?\+?=", re.DOTALL)
 _NAME = re.compile(r"\[|[A-Za-z0-9_./:@][A-Za-z0-9_./:+@-]*")
@@ -253,6 +256,9 @@ def _document(command: str, start: int, operator: str, word: Token) -> Token:
 
 
 def _word(command: str, start: int) -> Token:
+    plain = PLAIN.match(command, start)
+    if plain and (plain.end() == len(command) or command[plain.end()] in " \t\n;&|"):
+        return Token("word", start, plain.end(), plain[0], plain[0])
     at = start
     text: list[str] = []
     glob: int | None = None

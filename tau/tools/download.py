@@ -116,8 +116,7 @@ async def _watched(work: Coroutine[Any, Any, T], watch: Watch) -> T:
 async def _get(url: httpx.URL, granted: Callable[[str, int], bool], wants: Callable[[str], bool]) -> Page:
     host, port = ascii_host(url), port_of(url)
     is_granted = granted(host, port)
-    if not is_granted:
-        _refuse_local(host)
+    refuse_local(url, granted)
     proxy = _proxy(url)
     if proxy:
         # The proxy resolves the name, so that there is no address to check here.
@@ -134,8 +133,15 @@ async def _get(url: httpx.URL, granted: Callable[[str, int], bool], wants: Calla
     raise failed or Refused(f"{host} has no address")
 
 
-def _refuse_local(host: str) -> None:
-    """Refuse what is not public by its spelling alone."""
+def refuse_local(url: httpx.URL, granted: Callable[[str, int], bool]) -> None:
+    """Refuse what is not public by its spelling alone, and not granted; no name is looked up.
+
+    Raises:
+        Refused: It is not.
+    """
+    host = ascii_host(url)
+    if granted(host, port_of(url)):
+        return
     address = addresses.literal(host)
     if address is None and addresses.is_local_name(host):
         raise Refused(_private(host, "is a name of this machine or network"))

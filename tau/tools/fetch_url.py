@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,10 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
         shown = f"[{host}]" if ":" in host else host
         return not context.granted_hosts.isdisjoint((shown, f"{shown}:{port}"))
 
+    def preview(use: Mapping[str, Any]) -> str:
+        download.refuse_local(addresses.parsed(str(use["input"].get("url", ""))), granted)
+        return ""
+
     def fetch_url(url: str, tool_context: Call) -> str:
         return fetch(url, granted=granted, watch=Watch(tool_context.cancel_signal, SECONDS))
 
@@ -87,6 +91,7 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
             description=DESCRIPTION,
             arguments=ARGUMENTS,
             subject=Subject("url", "url"),
+            preview=preview,
         )
     ]
 

@@ -49,11 +49,11 @@ def test_help_works_with_a_broken_file(tau_env: TauEnv, project: Path, arguments
 
 
 def test_an_unknown_key_is_a_warning_on_stderr(tau_env: TauEnv, project: Path) -> None:
-    project.write_text('aproval = "strict"\n[tui]\nwindow_size = 3\n')
+    project.write_text('agnt = "strict"\n[tui]\nwindow_size = 3\n')
     done = tau_env.run("sessions", "list")
     assert done.returncode == 0
     assert done.stderr.splitlines()[:2] == [
-        f"tau: {project}:1: unknown key aproval (did you mean [approvals]? As it stands it guards nothing)",
+        f"tau: {project}:1: unknown key agnt (did you mean [agent]?)",
         f"tau: {project}:3: unknown key tui.window_size (window_size belongs under [agent])",
     ]
 
@@ -263,7 +263,7 @@ def test_a_pattern_that_cannot_be_used_ends_every_command_in_one_line(tau_env: T
         done = tau_env.run(*command)
         assert done.returncode == 2
         said = done.stdout if command[0] == "config" else done.stderr
-        assert '[approvals] deny has "shell: rm * now", which cannot be used' in said
+        assert f'{project}:2: approvals.deny has "shell: rm * now", which cannot be used' in said
         assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -102,10 +102,6 @@ def test_wrong_values_are_errors(desk: Desk, text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            'aproval = "strict"\n',
-            "1: unknown key aproval (did you mean [approvals]? As it stands it guards nothing)",
-        ),
         ("[agent]\nwindw_size = 3\n", "2: unknown key agent.windw_size (did you mean window_size?)"),
         ("[tui]\n\nwindow_size = 3\n", "3: unknown key tui.window_size (window_size belongs under [agent])"),
         ("window_size = 3\n", "1: unknown key window_size (window_size belongs under [agent])"),
@@ -134,6 +130,14 @@ def test_unknown_and_misplaced_keys_are_warnings(desk: Desk, text: str, expected
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (
+            'aproval = "strict"\n',
+            "1: unknown key aproval (did you mean [approvals]? As it stands it guards nothing)",
+        ),
+        (
+            "[aprovals]\ndeny = ['shell']\n",
+            "1: unknown table [aprovals] (did you mean [approvals]? As it stands it guards nothing)",
+        ),
         (
             "[approvals]\nalow = ['shell']\n",
             "2: unknown key approvals.alow (did you mean allow?)",

@@ -39,6 +39,7 @@ def gate(directory: Path, **approvals: list[str]) -> Gate:
         ("shell", "shell", ""),
         ("shell: *", "shell", ""),
         ("shell:git status", "shell", "git status"),
+        ("edit_file: ./src/**", "edit_file", "src/**"),
         ("fetch_url: http://localhost:8000/*", "fetch_url", "http://localhost:8000/*"),
     ],
 )
@@ -257,6 +258,7 @@ def test_a_file_is_denied_by_its_whole_path_too(tmp_path: Path) -> None:
         ("allow", "fetch_url: evil.com/x", "begins with http"),
         ("allow", "edit_file: foo\\", "no pattern of an ignore file"),
         ("allow", "read_file: ~/notes", "written whole, from /"),
+        ("deny", "edit_file: ../proj/src/**", "written whole, from /"),
     ],
 )
 def test_an_entry_that_would_guard_nothing_is_an_error(table: str, entry: str, why: str) -> None:

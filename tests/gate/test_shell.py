@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tau.gate.shell import covers, mentions, offer, read
+from tau.gate.shell import Reading, beyond, covers, mentions, offer, read
 
 APPROVED = (
     "git status", "git diff *", "git log *", "git show *", "ls *", "cat *", "grep *", "rg *", "pytest *",
@@ -16,6 +16,7 @@ APPROVED = (
     "make *", "tar *", "python *", "printf *", "cd *", "xxd *", "fd *", "uv run pytest *",
     "python -m pytest *", "npm test *", "git fetch *", "git grep *", "bash *", "ruff check *", "tree *",
     "curl *", "git branch *", "go test *", "rsync *", "perl *", "node *", "deno *", "gfind *", "./run.sh *",
+    "git add *", "git commit *", "gh search *", "yq *", "SORT *",
 )  # fmt: skip
 
 
@@ -180,6 +181,29 @@ ALLOWED = [
     "# it's a comment\nls # another; touch P `x` $(y)",
     "perl script.pl",
     "node script.js",
+    "sed -n '$=' f",
+    "sed -n '5q;2~3p' f",
+    "sed 's/\\.py$/.txt/2g' f",
+    "sed 's#/a/b#/c/d#' f",
+    "sed '/[^a-z]/!d' f",
+    "awk 'NR>=2 && /a.*b/ {print $NF/2; next}' f",
+    "awk '{s[$1]++} END {for (k in s) printf \"%s %d\\n\", k, s[k]}' f",
+    "find . -mtime -7 -size +10k -printf '%p %s\\n'",
+    "find . -perm -u+x -newermt 2020-01-01",
+    "git log --format=oneline -5 --graph --all",
+    "git log --pretty='format:%C(red)%h%Creset %an %s' -S foo",
+    "git commit -m 'a message' --no-verify",
+    "git commit -qam x",
+    "git commit --amend --no-edit",
+    "git add -A src",
+    "gh search repos x --limit 5 --json name",
+    "go test -v -run 'TestX$' -timeout=60s ./pkg",
+    "rg -n --type=py -A3 -g '*.py' 'a|b' src",
+    "pytest -xvs -k 'a or b' -n4 --tb=short --maxfail=1",
+    "tar -tvf a.tgz --exclude=b",
+    "curl -sS --max-time 5 https://example.com",
+    "yq .a.b f",
+    "printf '%-10s|%5.2f\\n' a 1.5",
 ]
 
 ASKS = [
@@ -620,6 +644,103 @@ ASKS = [
     "tar -xf a --to-command=x",
     "tar -xf a --to-com=x",
     "tar --checkpoint-action=exec=x -xf a",
+    # Scripts in which the programs disagree where an expression ends
+    "sed 's/[]/]/;s/;e touch P #/x/' f",
+    "sed 's/[^]/]/;s/;e touch P #/x/' f",
+    "sed '/[]/]/;e touch P #/p' f",
+    "sed 's/[[.].]/]/;s/;e touch P #/x/' f",
+    "sed 's/[[=]=]/]/;s/;e touch P #/x/' f",
+    "sed 's/[\\]/]/;e touch P #/x/' f",
+    "sed 's/[[:a/;e touch P #:]]/x/' f",
+    "sed 'a\\\nx' f",
+    "sed '/a/{p;w P\n}' f",
+    "sed '#n\nw P' f",
+    "sed 'w P' f -e p",
+    "sed p -e 'w P' f",
+    "sed 'sxaxbxw P' f",
+    "sed 's/é/x/' f",
+    "sed 'y/a\\/b/c/;w P' f",
+    "awk '{system}' f",
+    "awk '{ \"touch P\" | getline x }' f",
+    "awk 'NR\n/\"/ {system(x)} /\"/' f",
+    "awk '/[/]\"/ {system(x)} /\"/' f",
+    "awk '{print > x}' f",
+    "awk '{f(x)}' f",
+    "awk '@load \"filefuncs\"' f",
+    "awk '{print ENVIRON[\"X\"]}' f",
+    "awk '{print}' f -f x",
+    "awk '{print}' /inet/tcp/0/example.com/80",
+    "awk -v -f x",
+    "find . -printf '%Z%' -fprintf P x",
+    "find . -printf x -D exec",
+    "find . -newfangled",
+    "git log --format=%G?",
+    "git log --pretty='format:%h %G?'",
+    "git log --format=alias",
+    "yq '.a = load(\"x\")' f",
+    "yq -i . f",
+    "printf '%d%n' x y",
+    # Options that are not listed, in every form
+    "go test -test.memprofile=P",
+    "go test -test.trace=P",
+    "go test -test.testlogfile=P",
+    "go test -test.gocoverdir=P",
+    "go test ./... -args -test.cpuprofile=P",
+    "go test --o P",
+    "go test -pkgdir P",
+    "gh search repos x -w",
+    "gh search repos x --web",
+    "git add -e",
+    "git add --edit",
+    "git add -ne",
+    "git add -p",
+    "git add -i",
+    "git commit",
+    "git commit -a",
+    "git commit --amend",
+    "git commit -m x -e",
+    "git commit -F x",
+    "git show --show-sig",
+    "git log --textconv --ext-dif",
+    "git blame --contents P f",
+    "git grep -nOx foo",
+    "git diff -- --output=P",
+    "git log -S x --output=P",
+    "git branch --edit-desc",
+    "sort f -- -o P",
+    "sort -t -o P",
+    "sort -k 1 --o P",
+    "sort --files0-from=x",
+    "rg --pre-glob '*' --pre=x foo",
+    "rg -nz foo",
+    "rg foo --hostname-b=x",
+    "pytest --log-fil=P",
+    "pytest -qp evil",
+    "pytest -xc x.ini",
+    "pytest --cov-report=html:P",
+    "pytest -W error::evil.X",
+    "curl -w '%output{P}' https://example.com",
+    "curl -fso P https://example.com",
+    "curl file:///etc/passwd",
+    "tar -g P -tf a",
+    "tar -tf host:a",
+    "tar tf host:a",
+    "tar -T x -xf a",
+    "tar -tf a*",
+    "deno task x",
+    "deno exec x",
+    "tree --output=P",
+    "tree -Ro P",
+    "npm test --prefix=x",
+    "npm test --script-sh x",
+    "uniq a -c",
+    "xxd a -r",
+    "make -j4 -f x",
+    "make --fil=x",
+    "rsync -ave x a b",
+    "ruff check --config 'x=1'",
+    "rsync --no-such-option a b",
+    "SORT -o P f",
     # Characters
     "ls \x1b[2K",
     "ls \x00; touch P",
@@ -676,11 +797,23 @@ def test_the_shell_agrees_that_an_allowed_command_is_one(command: str) -> None:
         "case x in x) rm f;; esac", "find . -exec rm {} \\;", "find . -exec sh -c 'rm f' \\;",
         "nice -n 5 rm f", "timeout 5 rm f", "timeout --zzz 5 rm f", "time rm f", "time -f x rm f",
         "command rm f", "builtin rm f", "exec rm f", "\\rm f", "r'm' f", '"rm" f', "$'rm' f", "$'\\x72m' f",
+        "$'\\162m' f", "$'\\u0072m' f", "$'\\U00000072\\x6d' f",
         "RM f", "ls > P; rm f", "ls\nrm f", "rm f > P", "cat <<EOF\n$(rm f)\nEOF", "ls & rm f", "! rm f",
         "rm $X", "nohup nice env rm", "uv run rm f", "npx rm f", "docker ps; rm -rf /", "coproc rm f",
         "while rm f; do ls; done", "ls \x1b; rm f", "strace -o log rm f", "flock l rm f",
         "[[ -n $(rm f) ]]", "ls ${X:-$(rm f)}", "X=$(rm f)", "parallel 'rm f' ::: a", "rm\\\n f",
-        "ls; rm\tf", "eval rm f", "trap rm EXIT", "> P rm f", "2>&1 rm f",
+        "ls; rm\tf", "eval rm f", "trap rm EXIT", "> P rm f", "2>&1 rm f", "eval 'rm f'", "eval 'ls;' rm f",
+        "trap 'ls; rm f' EXIT", "env -S 'rm f'", "env '-Srm f'", "env --split-string='rm f'",
+        "alias x='rm f'",
+        "exec -a x rm f", "command -p rm f", "bash --norc -c 'ls; rm f'", "sudo sh -c 'ls; rm f'",
+        "xargs --foo sh -c 'rm f'", "find . -exec sh -c 'rm f'", "eval \"eval 'rm f'\"", "$X sh -c 'rm f'",
+        "mapfile -C 'rm f' x", "npx -c 'rm f'", "timeout --foo 5 sh -c 'rm f'", "echo 'rm f' | sh",
+        "sh <<'EOF'\nrm f\nEOF", "bash <<< 'rm f'", "rm f # \udc80", "rm f '", "ls 'x\nrm f", "ls <<E\nrm f",
+        "rm f #" + "a" * 33_000, "ls " + "a" * 40_000 + "; rm f", "true;" * 1001 + "rm f",
+        "ls $X;" * 2000 + "rm f",
+        "echo '" + "a" * 40_000 + "' && sudo -u x rm f", "bash -c 'rm f' #" + "a" * 33_000,
+        "X=1 /bin/rm f; echo $X" + "a" * 9_000, "(" * 200 + "rm f" + ")" * 200,
+        "eval 'ls a;' ;" * 200 + "rm f",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("pattern", ["rm *", "rm"])
@@ -792,11 +925,37 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+HOSTILE += [
+    "sed '" + "[" * 16_000 + "'",
+    "sed '" + "s/a/b/;" * 4_000 + "'",
+    "awk '" + "{x}" * 9_000 + "'",
+    ";".join(f"c{number}" for number in range(1_000)),
+    ";".join(f"c{number}" for number in range(5_000)),
+    ";".join(f"uv run python -m pytest -x {number}" for number in range(800)),
+    "pytest " + "-x " * 10_000,
+    "find . " + "-exec sh -c 'ls; a' ; " * 1_200,
+    "sudo " + "'a b' " * 5_000,
+    "; ".join("sudo 'a b' 'c d' e f" for _ in range(1_400)),
+    "watch '" + "a b;" * 6_000 + "'",
+    "alias " + "a='b c' " * 3_000,
+    "sh -c \"sh -c 'sh -c " + "ls\\;" * 6_000 + "'\"",
+    "\udc80 rm f; " * 2_000,
+    "a b " * 100_000,
+    "a" * 1_000_000,
+    "'$;" * 300_000,
+]
+
+
 @pytest.mark.parametrize("command", HOSTILE, ids=lambda command: repr(command[:12]))
-def test_judging_takes_no_longer_than_a_person_waits(command: str) -> None:
+def test_judging_takes_no_longer_than_nobody_notices(command: str) -> None:
+    read("ls")  # loads the parser
     start = time.process_time()
     reading = read(command)
-    for one in reading.commands[:50]:
-        any(covers(pattern, one) or mentions(pattern, one) for pattern in APPROVED)
+    for one in reading.commands:
+        any(covers(pattern, one) for pattern in APPROVED)
+        any(mentions(pattern, one) for pattern in ("rm *", "git push *"))
+    beyond(reading)
+    offer(reading)
+    offer(Reading(reading.commands))
 
-    assert time.process_time() - start < 2.5
+    assert time.process_time() - start < 0.6

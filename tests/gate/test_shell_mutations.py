@@ -78,7 +78,7 @@ REDIRECTIONS = (
     "< <(ls)", "> /dev/null/../P", ">\\\nP",
 )  # fmt: skip
 OPTIONS = {
-    "git diff": ("--output=P", "--output P", "--outp=P", "--ext-diff"),
+    "git diff": ("--output=P", "--output P", "--outp=P", "--ext-diff", "-- --output=P", "--stat --o=P"),
     "find": (
         "-delete",
         "-fprint P",
@@ -88,10 +88,14 @@ OPTIONS = {
         "'-delete'",
         "-d\\elete",
     ),
-    "sort": ("-o P", "-oP", "--output=P", "--compress-program=sh", "-uoP"),
-    "sed": ("-i", "-e 'w P'", "-f x", "--in-place", "-n -i.bak"),
+    "sort": ("-o P", "-oP", "--output=P", "--compress-program=sh", "-uoP", "--o P", "f -- -o P", "-k1 -T P"),
+    "sed": (
+        "-i", "-e 'w P'", "-f x", "--in-place", "-n -i.bak", "'s/[]/]/;s/;e touch P #/x/'",
+        "'/[^]/]/;w P #/p'", "'s/[[.].]/]/;s/;e touch P #/x/'", "'s/a/b/w P'", "'1!e touch P'",
+        "--expr='w P'", "p -e 'w P'",
+    ),
     "pytest": ("-p x", "--basetemp=P", "-oX=y", "--junitxml=P"),
-}
+}  # fmt: skip
 
 
 def _chained(command: str, chance: random.Random) -> str:

@@ -798,3 +798,14 @@ def test_the_worker_writes_json(tmp_path: Path) -> None:
 
 def test_most_bytes_is_what_the_documentation_says() -> None:
     assert download.MOST_BYTES == 5_000_000
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/x", "http://localhost/", "http://10.1/", "not an address"]
+)
+def test_nobody_is_asked_about_what_would_be_refused(context: ToolContext, url: str) -> None:
+    (tool,) = fetch_url.tools(context)
+    preview = tool.preview  # type: ignore[attr-defined]  # an attribute of tau's own tools
+    with pytest.raises(Refused):
+        preview({"toolUseId": "t1", "name": "fetch_url", "input": {"url": url}})
+    assert preview({"toolUseId": "t1", "name": "fetch_url", "input": {"url": "https://example.org"}}) == ""
