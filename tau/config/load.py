@@ -158,7 +158,7 @@ class ProjectKeys(msgspec.Struct, frozen=True):
 
     Attributes:
         path: The file.
-        trusted: Keys that count once the directory is trusted, dotted.
+        trusted: Keys that count once the directory is trusted, dotted, with what servers run or reach.
         never: Keys that never count, dotted.
     """
 
@@ -190,7 +190,21 @@ def project_keys(directory: Path, environ: Mapping[str, str]) -> ProjectKeys | N
     document = known(file.document)
     never = list(loosening_keys(document))
     trusted = [path for path in refused_keys(document) if path not in never]
-    return ProjectKeys(file.path, [dotted(path) for path in trusted], [dotted(path) for path in never])
+    return ProjectKeys(
+        file.path, [_with_value(document, path) for path in trusted], [dotted(path) for path in never]
+    )
+
+
+def _with_value(document: Document, path: KeyPath) -> str:
+    """A key, with what it would run or reach."""
+    value: Any = document
+    for part in path:
+        value = value[part]
+    if path[-2:-1] == ("mcp",):
+        value = " ".join([value["command"], *value.get("args", [])]) if "command" in value else value["url"]
+    elif path[-1] != "base_url":
+        return dotted(path)
+    return f"{dotted(path)} ({one_line(str(value), 200)})"
 
 
 def candidates(

@@ -193,7 +193,7 @@ def test_trust_says_what_it_does_not_cover(tau_env: TauEnv, project: Path) -> No
     )
     assert tau_env.run("trust").stdout == (
         f"trusted: {project.parent}\n"
-        f"its {project} now also sets mcp.docs\n"
+        f"its {project} now also sets mcp.docs (d)\n"
         "never counted: approvals.allow; only your own tau.toml can allow (tau config path)\n"
     )
 
