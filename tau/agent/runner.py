@@ -33,7 +33,7 @@ from tau.agent.recorder import Recorder
 from tau.agent.retry import Retry
 from tau.agent.turn import Call, Emit, Turn
 from tau.agent.windows import window
-from tau.config.settings import AgentSettings
+from tau.config.settings import AgentSettings, ContextSettings
 from tau.errors import StoreError
 from tau.events import (
     AgentEvent,
@@ -123,7 +123,12 @@ class AgentRunner:
             tools=list(tools),
             system_prompt=system_prompt,
             callback_handler=None,
-            conversation_manager=window(settings),
+            conversation_manager=window(
+                settings,
+                tool_context.context if tool_context is not None else ContextSettings(),
+                count=writer.count,
+                tell=lambda text: self._emit(Notice(text)),
+            ),
             session_manager=self._recorder,
             hooks=[TurnHooks(self)],
             retry_strategy=Retry(self._emit),

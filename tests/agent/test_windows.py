@@ -1,0 +1,419 @@
+"""The window a model is sent: whole pairs, the newest request, long results cut before messages go."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from strands import tool
+
+from tau.agent import notices
+from tau.agent.runner import AgentRunner
+from tau.agent.window_summary import ACKNOWLEDGED, INTRODUCTION
+from tau.agent.windows import left_out
+from tau.config.settings import AgentSettings, ApprovalSettings
+from tau.events import Notice, TurnEnd, TurnEvent
+from tau.gate.gate import Gate
+from tau.models.script import read_script
+from tau.models.scripted_model import Cursor, ScriptedModel
+from tau.sessions.file import open_store
+from tau.sessions.store import StoreContext
+from tau.tools.context import ToolContext
+from tests.conversation.test_turns import check_request
+
+MIDDLE = "in the middle"
+LONG = "start " + "a" * 9_994 + MIDDLE + "b" * 9_994 + " end"
+OVERFLOW = {"error": "overflow"}
+
+
+@tool
+def look(word: str) -> str:
+    """Look something up."""
+    return LONG if word == "long" else f"saw {word}"
+
+
+look.tier = 0  # type: ignore[attr-defined]  # what the gate reads
+
+
+def call(*words: str) -> dict[str, Any]:
+    """A step that looks words up, all at once."""
+    return {"tools": [{"name": "look", "input": {"word": word}, "id": f"t-{word}"} for word in words]}
+
+
+def unless_holds(mark: str, step: dict[str, Any], refusal: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A step that is played once the request no longer holds a text; until then it does not fit."""
+    return {"when": mark, "then": refusal or OVERFLOW, "else": step}
+
+
+@dataclass
+class Desk:
+    """One session in files, opened anew for each `open`."""
+
+    place: Path
+    made: int = 0
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        path = self.place / "requests.jsonl"
+        return [dict(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+
+    @property
+    def summaries(self) -> list[dict[str, Any]]:
+        """Requests for a summary: those that offer no tool."""
+        return [request for request in self.requests if not request["tools"]]
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """The messages of the newest request of the conversation itself."""
+        return list([request for request in self.requests if request["tools"]][-1]["messages"])
+
+    def recorded(self) -> dict[str, bytes]:
+        """Every message file, as it is on the disk."""
+        folder = self.place / "data" / "sessions" / "s1" / "agents" / "tau" / "messages"
+        return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+    async def run(
+        self,
+        steps: list[dict[str, Any]],
+        *said: str,
+        settings: AgentSettings,
+        tokens: int | None = None,
+        while_running: Callable[[AgentRunner], Awaitable[None]] | None = None,
+    ) -> tuple[list[TurnEvent], list[TurnEnd]]:
+        """Open the session, say something, and close it again, as a program that is started for it."""
+        self.made += 1
+        script = self.place / f"script-{self.made}.json"
+        script.write_text(json.dumps(steps))
+        store = open_store(StoreContext(data_dir=self.place / "data", state_dir=self.place / "state"))
+        writer = store.create("s1", meta={}) if self.made == 1 else store.hold("s1")
+        context = ToolContext(directory=self.place, state_dir=self.place, session_id="s1")
+        agent = AgentRunner(
+            model=ScriptedModel(
+                Cursor(read_script(script)),
+                context_window=tokens,
+                record=self.place / "requests.jsonl",
+            ),
+            writer=writer,
+            settings=settings,
+            system_prompt="You are tau.",
+            tools=[look],
+            tool_context=context,
+            gate=Gate(ApprovalSettings(), context),
+        )
+        events: list[TurnEvent] = []
+        ends = []
+        for text in said:
+            running = asyncio.create_task(agent.run(text, events.append))
+            if while_running is not None:
+                await while_running(agent)
+            ends.append(await running)
+            agent.flush()
+        writer.close()
+        store.close()
+        return events, ends
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    for request in made.requests:
+        check_request(request["messages"])
+
+
+def sliding(size: int) -> AgentSettings:
+    return AgentSettings(window_size=size)
+
+
+def summarizing(size: int = 60) -> AgentSettings:
+    return AgentSettings(window_size=size, context="summarize")
+
+
+def told(events: list[TurnEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Notice)]
+
+
+# The sliding window ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", range(2, 9))
+async def test_a_long_turn_keeps_its_request_and_is_restored_as_it_was(tmp_path: Path, size: int) -> None:
+    steps = [*(call(f"a{number}", f"b{number}") for number in range(6)), {"text": "found"}]
+    sent = []
+    for restarts in (False, True):
+        desk = Desk(tmp_path / str(restarts))
+        desk.place.mkdir()
+        said = ["hi", "the long one"] if restarts else ["hi", "the long one", "and now?"]
+        await desk.run([{"text": "hello"}, *steps, {"text": "fine"}], *said, settings=sliding(size))
+        if restarts:
+            await desk.run([{"text": "fine"}], "and now?", settings=sliding(size))
+        sent.append(desk.sent)
+    in_one_go, resumed = sent
+    assert resumed == in_one_go
+    check_request(resumed)
+    assert resumed[0]["content"] == [{"text": "the long one"}]
+    assert resumed[-2]["content"] == [{"text": "found"}]
+    assert size - 1 <= len(resumed) - 1 <= size
+
+
+async def test_whole_turns_leave_first(desk: Desk) -> None:
+    await desk.run([{"text": "yes"}], *(f"question {number}" for number in range(6)), settings=sliding(4))
+    assert [message["content"][0]["text"] for message in desk.sent] == [
+        "question 3",
+        "yes",
+        "question 4",
+        "yes",
+        "question 5",
+    ]
+
+
+async def test_on_an_overflow_the_long_result_is_cut_and_every_message_stays(desk: Desk) -> None:
+    await desk.run(
+        [{"text": "hello"}, call("long", "short"), {"text": "read"}], "hi", "look", settings=sliding(60)
+    )
+    before = desk.recorded()
+    events, (end,) = await desk.run([unless_holds(MIDDLE, {"text": "ok"})], "next", settings=sliding(60))
+    assert end.stop_reason == "end_turn"
+    cut = desk.sent
+    assert len(cut) == 7
+    (long, short) = (block["toolResult"]["content"][0]["text"] for block in cut[4]["content"])
+    assert long.startswith(LONG[:4096] + "\n[… ")
+    assert long.endswith(" …]\n" + LONG[-1024:])
+    assert f"{len(LONG) - 5120:,} characters" in long
+    assert short == "saw short"
+    assert told(events) == []
+    await desk.run([{"text": "ok"}], "after a restart", settings=sliding(60))
+    assert desk.sent[: len(cut)] == cut, "the model is sent the same after a restart"
+    after = desk.recorded()
+    assert {name: after[name] for name in before} == before
+    assert MIDDLE.encode() in b"".join(after.values()), "the record keeps every byte"
+
+
+async def test_the_newest_result_is_cut_when_it_is_what_does_not_fit(desk: Desk) -> None:
+    steps = [call("long"), unless_holds(MIDDLE, {"text": "read"})]
+    _, (end,) = await desk.run(steps, "look", settings=sliding(60))
+    assert end.stop_reason == "end_turn"
+    assert [len(request["messages"]) for request in desk.requests] == [1, 3, 3]
+    assert "characters are left out here" in json.dumps(desk.sent, ensure_ascii=False)
+
+
+async def test_the_newest_result_stays_whole_when_older_ones_free_enough(desk: Desk) -> None:
+    steps = [call("long"), {"text": "read"}, call("long"), OVERFLOW, {"text": "read"}]
+    await desk.run(steps, "look", "again", settings=sliding(60))
+    old, new = (
+        block["toolResult"]["content"][0]["text"]
+        for message in desk.sent
+        for block in message["content"]
+        if "toolResult" in block
+    )
+    assert MIDDLE not in old
+    assert new == LONG
+
+
+async def test_the_oldest_turns_go_when_there_is_nothing_to_cut(desk: Desk) -> None:
+    questions = [f"question {number} {'x' * 100}" for number in range(5)]
+    steps = [{"text": "yes"}] * 5 + [unless_holds("question 1", {"text": "ok"})]
+    events, ends = await desk.run(steps, *questions, "the newest", settings=sliding(60))
+    assert ends[-1].stop_reason == "end_turn"
+    assert [message["content"][0]["text"][:10] for message in desk.sent[::2]] == [
+        "question 2",
+        "question 3",
+        "question 4",
+        "the newest",
+    ]
+    assert told(events) == [left_out(4)]
+    assert "no longer sees the oldest 4 messages, which stay in the session" in left_out(4)
+    kept = desk.sent
+    await desk.run([{"text": "ok"}], "after a restart", settings=sliding(60))
+    assert desk.sent[: len(kept)] == kept
+
+
+async def test_an_overflow_that_stays_ends_the_turn_and_costs_the_window_nothing(desk: Desk) -> None:
+    said = [f"question {number}" for number in range(8)]
+    await desk.run([{"text": "yes"}], *said, settings=sliding(60))
+    calls = len(desk.requests)
+    events, (end,) = await desk.run([OVERFLOW], "the newest", settings=sliding(60))
+    assert (end.stop_reason, end.notice) == ("error", notices.OVERFLOW)
+    assert len(desk.requests) - calls <= 6
+    assert desk.sent[0]["content"] == [{"text": "the newest"}]
+    assert told(events) == []
+    _, (end,) = await desk.run([{"text": "fine"}], "shorter", settings=sliding(60))
+    assert end.stop_reason == "end_turn"
+    assert [message["content"][0]["text"] for message in desk.sent[::2]] == [*said, "the newest", "shorter"]
+
+
+async def test_a_running_turn_that_does_not_fit_alone_ends_and_the_next_one_goes_on(desk: Desk) -> None:
+    steps = [call("one"), call("long"), OVERFLOW]
+    _, (end,) = await desk.run(steps, "look", settings=sliding(60))
+    assert (end.stop_reason, end.notice) == ("error", notices.OVERFLOW)
+    assert [len(request["messages"]) for request in desk.requests] == [1, 3, 5, 5]
+    _, (end,) = await desk.run([unless_holds("saw one", {"text": "fine"})], "leave it", settings=sliding(60))
+    assert end.stop_reason == "end_turn"
+    assert [message["content"] for message in desk.sent] == [[{"text": "leave it"}]]
+
+
+async def test_a_declared_window_saves_requests_that_cannot_fit(desk: Desk) -> None:
+    questions = [f"question {number} {'x' * 1_000}" for number in range(8)]
+    steps = [{"text": "yes"}] * 8 + [OVERFLOW, {"text": "ok"}]
+    await desk.run(steps, *questions, "the newest", settings=sliding(60), tokens=800)
+    kept = [message["content"][0]["text"][:10] for message in desk.sent[::2]]
+    assert kept == ["question 6", "question 7", "the newest"]
+
+
+# The summarizing window --------------------------------------------------------------------------
+
+QUESTIONS = [f"question {number} {'x' * 100}" for number in range(6)]
+ANSWERS = [{"text": "yes"}] * 6
+
+
+async def test_the_older_half_becomes_a_summary_that_is_restored(desk: Desk) -> None:
+    first = [call("one", "two"), *ANSWERS]
+    await desk.run(first, *QUESTIONS, settings=summarizing())
+    before = desk.recorded()
+    steps = [OVERFLOW, {"text": "The notes: one and two."}, {"text": "ok"}]
+    events, (end,) = await desk.run(steps, "the newest", settings=summarizing())
+    assert end.stop_reason == "end_turn"
+    (request,) = desk.summaries
+    (transcript,) = request["messages"]
+    text = transcript["content"][0]["text"]
+    assert "question 0" in text
+    assert "saw two" in text, "calls and results are text"
+    assert "the newest" not in text
+    summary, acknowledged, kept, *_ = window = desk.sent
+    assert summary["content"] == [{"text": f"{INTRODUCTION}\n\nThe notes: one and two."}]
+    assert acknowledged["content"] == [{"text": ACKNOWLEDGED}]
+    assert kept["content"][0]["text"].startswith("question 3")
+    assert window[-1]["content"] == [{"text": "the newest"}]
+    assert told(events) == [
+        "The request did not fit the model's context window: summarizing the oldest 8 messages…"
+    ]
+    await desk.run([{"text": "ok"}], "after a restart", settings=summarizing())
+    assert desk.sent[: len(window)] == window
+    assert {name: desk.recorded()[name] for name in before} == before
+
+
+async def test_no_more_than_the_window_stays_beside_a_summary(desk: Desk) -> None:
+    await desk.run(ANSWERS, *QUESTIONS, settings=summarizing(4))
+    await desk.run([OVERFLOW, {"text": "Notes."}, {"text": "ok"}], "the newest", settings=summarizing(4))
+    assert [message["content"][0]["text"][:10] for message in desk.sent[2::2]] == ["question 5", "the newest"]
+
+
+async def test_long_results_are_cut_before_anything_is_summarized(desk: Desk) -> None:
+    steps = [call("long"), {"text": "read"}, unless_holds(MIDDLE, {"text": "ok"})]
+    await desk.run(steps, "look", "next", settings=summarizing())
+    assert desk.summaries == []
+    assert len(desk.sent) == 5
+
+
+@pytest.mark.parametrize("last", ["the newest", "with a long result"])
+@pytest.mark.parametrize("long", [False, True])
+async def test_a_summary_that_does_not_help_is_not_made_for_ever(desk: Desk, last: str, long: bool) -> None:
+    await desk.run([call("long" if long else "one"), *ANSWERS], *QUESTIONS, settings=summarizing())
+    calls = len(desk.requests)
+    always = {"when": "<transcript>", "then": {"text": "S"}, "else": OVERFLOW}
+    steps = [call("long"), always] if last != "the newest" else [always]
+    _, (end,) = await desk.run(steps, last, settings=summarizing())
+    assert (end.stop_reason, end.notice) == ("error", notices.OVERFLOW)
+    assert len(desk.requests) - calls <= len(steps) - 1 + 6
+    _, (end,) = await desk.run([{"text": "fine"}], "shorter", settings=summarizing())
+    assert desk.sent[0]["content"][0]["text"] == QUESTIONS[0], "the window is what it was"
+    assert end.stop_reason == "end_turn"
+
+
+async def test_a_summary_that_does_not_fit_either_ends_after_three_calls(desk: Desk) -> None:
+    await desk.run(ANSWERS, *QUESTIONS, settings=summarizing())
+    before, calls = desk.recorded(), len(desk.requests)
+    _, (end,) = await desk.run([OVERFLOW], "the newest", settings=summarizing())
+    assert (end.stop_reason, end.notice) == ("error", notices.OVERFLOW)
+    assert len(desk.requests) - calls == 3
+    assert {name: desk.recorded()[name] for name in before} == before
+    _, (end,) = await desk.run([{"text": "fine"}], "shorter", settings=summarizing())
+    assert end.stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"text": " "}, "the summary was empty"),
+        ({"error": "refused", "message": "no such thing"}, "no such thing (HTTP 400 Bad Request)"),
+        ({"error": "max_tokens", "text": "The no"}, "the summary was not finished (max_tokens)"),
+        (call("one"), "a tool call came in place of the summary"),
+        ({"text": "as long as before " * 200}, "it would be no shorter than what it sums up"),
+    ],
+)
+async def test_without_a_summary_the_oldest_messages_go(
+    desk: Desk, answer: dict[str, Any], reason: str
+) -> None:
+    await desk.run(ANSWERS, *QUESTIONS, settings=summarizing())
+    events, (end,) = await desk.run([OVERFLOW, answer, {"text": "ok"}], "the newest", settings=summarizing())
+    assert end.stop_reason == "end_turn"
+    assert desk.sent[0]["content"][0]["text"].startswith("question 4")
+    assert told(events)[1:] == [
+        f"The oldest messages could not be summarized: {reason}",
+        left_out(8),
+    ]
+    assert all("toolUse" not in block for message in desk.sent for block in message["content"])
+
+
+async def test_a_second_summary_takes_over_the_first(desk: Desk) -> None:
+    steps = [
+        *ANSWERS,
+        OVERFLOW,
+        {"text": "First notes."},
+        *ANSWERS,
+        OVERFLOW,
+        {"text": "Second."},
+        {"text": "ok"},
+    ]
+    await desk.run(steps, *QUESTIONS, "between", *QUESTIONS[:5], "the newest", settings=summarizing())
+    first, second = (request["messages"][0]["content"][0]["text"] for request in desk.summaries)
+    assert "First notes." not in first
+    assert "First notes." in second
+    assert desk.sent[0]["content"][0]["text"].endswith("Second.")
+    window = desk.sent
+    await desk.run([{"text": "ok"}], "after a restart", settings=summarizing())
+    assert desk.sent[: len(window)] == window
+
+
+async def test_another_task_runs_while_a_summary_is_made(desk: Desk) -> None:
+    await desk.run(ANSWERS, *QUESTIONS, settings=summarizing())
+    before, ticks = len(desk.requests), 0
+
+    async def tick(agent: AgentRunner) -> None:
+        nonlocal ticks
+        while (made := len(desk.requests) - before) < 3:
+            ticks += made == 2
+            await asyncio.sleep(0.005)
+
+    steps: list[dict[str, Any]] = [
+        OVERFLOW,
+        {"text": "A few short notes", "chunks": 10, "delay": 0.03},
+        {"text": "ok"},
+    ]
+    await desk.run(steps, "the newest", settings=summarizing(), while_running=tick)
+    assert len(desk.summaries) == 1
+    assert ticks >= 5
+
+
+async def test_a_cancel_stops_a_summary_and_leaves_the_window(desk: Desk) -> None:
+    await desk.run(ANSWERS, *QUESTIONS, settings=summarizing())
+
+    async def cancel(agent: AgentRunner) -> None:
+        while not desk.summaries:
+            await asyncio.sleep(0.005)
+        await asyncio.wait_for(agent.cancel(), 5)
+
+    steps: list[dict[str, Any]] = [OVERFLOW, {"text": "Notes", "chunks": 5, "delay": 60}, {"text": "never"}]
+    _, (end,) = await desk.run(steps, "the newest", settings=summarizing(), while_running=cancel)
+    assert end.stop_reason == "cancelled"
+    await desk.run([{"text": "fine"}], "go on", settings=summarizing())
+    assert [message["content"][0]["text"] for message in desk.sent[::2]] == [
+        *QUESTIONS,
+        "the newest",
+        "go on",
+    ]

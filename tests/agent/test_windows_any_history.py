@@ -1,0 +1,241 @@
+"""For any history and any size, a window is one that every provider takes, and a restart changes nothing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strands import Agent
+from strands.types.exceptions import ContextWindowOverflowException
+from strands.types.session import encode_bytes_values
+
+from tau.agent.history import begins_turn, clean, text_of
+from tau.agent.recorder import Recorder
+from tau.agent.window_cuts import size
+from tau.agent.windows import window
+from tau.config.settings import AgentSettings, ContextSettings
+from tau.models.script import read_script
+from tau.models.scripted_model import Cursor, ScriptedModel
+from tau.sessions.memory import open_store
+from tau.sessions.store import SessionWriter, StoreContext
+from tests.conversation.test_turns import check_request
+
+Message = dict[str, Any]
+NOT_LESS = ContextSettings()
+
+IMAGES = st.integers(1, 30_000).map(
+    lambda length: {"image": {"format": "png", "source": {"bytes": b"\x89" * length}}}
+)
+OUTPUTS = st.one_of(
+    st.sampled_from(["", " ", "short", "é" * 9_000, "x" * 30_000, "👩‍👩‍👧" * 3_000]).map(
+        lambda text: {"text": text}
+    ),
+    st.integers(0, 4_000).map(lambda count: {"json": {"numbers": [count] * count}}),
+    IMAGES,
+)
+WORDS = st.text(alphabet="ab \n", max_size=12)
+TURNS = st.fixed_dictionaries(
+    {
+        "says": WORDS,
+        "image": st.none() | IMAGES,
+        "calls": st.lists(st.lists(st.lists(OUTPUTS, max_size=2), min_size=1, max_size=3), max_size=5),
+        "answer": st.none() | WORDS,
+    }
+)
+
+
+def messages(turns: list[dict[str, Any]]) -> list[Message]:
+    """The turns as messages; a turn without an answer ends in a call that dangles, or with what was said."""
+    made: list[Message] = []
+    for number, turn in enumerate(turns):
+        said: list[Any] = [{"text": f"request {number} {turn['says']}"}]
+        made.append({"role": "user", "content": said + ([turn["image"]] if turn["image"] else [])})
+        for at, outputs in enumerate(turn["calls"]):
+            ids = [f"t{number}-{at}-{place}" for place in range(len(outputs))]
+            calls = [{"toolUse": {"toolUseId": use, "name": "look", "input": {}}} for use in ids]
+            made.append({"role": "assistant", "content": calls})
+            if at + 1 < len(turn["calls"]) or turn["answer"] is not None:
+                results = [
+                    {"toolResult": {"toolUseId": use, "status": "success", "content": list(output)}}
+                    for use, output in zip(ids, outputs, strict=True)
+                ]
+                made.append({"role": "user", "content": results})
+        if turn["answer"] is not None:
+            made.append({"role": "assistant", "content": [{"text": turn["answer"]}]})
+    for message in made:
+        clean(message)
+    return made
+
+
+def is_sound(history: list[Message]) -> bool:
+    """Whether a history can be sent as it is recorded: nothing dangles but the end."""
+    return all(
+        before["role"] != after["role"] and results([after]) == calls([before])
+        for before, after in itertools.pairwise(history)
+    )
+
+
+def calls(history: list[Message]) -> set[str]:
+    return ids(history, "toolUse")
+
+
+def results(history: list[Message]) -> set[str]:
+    return ids(history, "toolResult")
+
+
+def ids(history: list[Message], kind: str) -> set[str]:
+    return {block[kind]["toolUseId"] for message in history for block in message["content"] if kind in block}
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("script") / "script.json"
+    path.write_text(json.dumps([{"text": "ok"}]))
+    return path
+
+
+class Session:
+    """A recorded history, opened as often as one likes."""
+
+    def __init__(self, history: list[Message], kind: Any, size: int, script: Path) -> None:
+        store = open_store(StoreContext(data_dir=script.parent, state_dir=script.parent))
+        self.writer: SessionWriter = store.create("s", meta={})
+        for index, message in enumerate(history):
+            self.writer.append(index, encode_bytes_values(message))
+        self.settings = AgentSettings(context=kind, window_size=size)
+        self.script = script
+
+    def open(self) -> tuple[Agent, Recorder]:
+        recorder = Recorder(self.writer, on_unsaved=lambda reason: None)
+        agent = Agent(
+            model=ScriptedModel(Cursor(read_script(self.script))),
+            agent_id="tau",
+            callback_handler=None,
+            conversation_manager=window(
+                self.settings, NOT_LESS, count=self.writer.count, tell=lambda text: None
+            ),
+            session_manager=recorder,
+        )
+        return agent, recorder
+
+
+def plain(agent: Agent) -> list[Message]:
+    return [{"role": message["role"], "content": list(message["content"])} for message in agent.messages]
+
+
+@settings(max_examples=150, deadline=None)
+@given(turns=st.lists(TURNS, min_size=1, max_size=6), most=st.integers(2, 40))
+def test_a_window_holds_the_newest_request_and_survives_a_restart(
+    script: Path, turns: list[dict[str, Any]], most: int
+) -> None:
+    history = messages(turns)
+    session = Session(history, "sliding", most, script)
+    agent, recorder = session.open()
+    seen = plain(agent)
+    check_request(seen)
+    assert begins_turn(seen[0])
+    if is_sound(history):  # else a request may stand beside results, which take their calls along
+        assert len(seen) <= max(most, 3)
+    newest = next(text_of(message) for message in reversed(history) if begins_turn(message))
+    assert newest in [text_of(message) for message in seen]
+    agent.conversation_manager.apply_management(agent)
+    assert plain(agent) == seen, "nothing is left to do"
+    recorder.sync_agent(agent)
+    again, _ = session.open()
+    if is_sound(history):
+        assert plain(again) == seen
+    check_request(plain(again))
+    assert newest in [text_of(message) for message in plain(again)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    turns=st.lists(TURNS, min_size=1, max_size=6),
+    most=st.integers(2, 40),
+    rounds=st.integers(1, 8),
+)
+def test_each_reduction_shrinks_the_window_or_says_that_it_cannot(
+    script: Path, turns: list[dict[str, Any]], most: int, rounds: int
+) -> None:
+    history = messages(turns)
+    session = Session(history, "sliding", most, script)
+    agent, recorder = session.open()
+    newest = next(text_of(message) for message in reversed(history) if begins_turn(message))
+    answered = results(plain(agent))
+    for _ in range(rounds):
+        before = size(plain(agent))
+        try:
+            agent.conversation_manager.reduce_context(agent, e=ContextWindowOverflowException("full"))
+        except ContextWindowOverflowException:
+            assert size(plain(agent)) == before
+            assert sum(begins_turn(message) for message in plain(agent)) == 1
+            break
+        seen = plain(agent)
+        assert size(seen) < before
+        check_request(seen)
+        assert begins_turn(seen[0])
+        assert newest in [text_of(message) for message in seen]
+        assert results(seen) <= answered, "a cut result still answers its call"
+        recorder.sync_agent(agent)
+        again, _ = session.open()
+        if is_sound(history):
+            assert plain(again) == seen
+        check_request(plain(again))
+    for index, stored in enumerate(session.writer.messages()):
+        assert stored.message == encode_bytes_values(history[index]), "the record is what it was"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    turns=st.lists(TURNS, min_size=1, max_size=5),
+    most=st.integers(2, 12),
+    overflows=st.integers(1, 4),
+)
+async def test_a_summary_stands_before_whole_turns(
+    script: Path, turns: list[dict[str, Any]], most: int, overflows: int
+) -> None:
+    history = messages(turns)
+    session = Session(history, "summarize", most, script)
+    agent, recorder = session.open()
+    agent.model = Overflowing(overflows, script)
+    prompt: Any = [{"role": "assistant", "content": [{"text": "(notice)"}]}] if dangles(history) else []
+    try:
+        await agent.invoke_async([*prompt, {"role": "user", "content": [{"text": "the newest"}]}])
+    except ContextWindowOverflowException:
+        pass
+    else:
+        assert plain(agent)[-1]["role"] == "assistant"
+    seen = plain(agent)
+    check_request(seen)
+    assert "the newest" in [text_of(message) for message in seen]
+    recorder.sync_agent(agent)
+    again, _ = session.open()
+    if is_sound(history):
+        assert plain(again) == seen
+    check_request(plain(again))
+
+
+def dangles(history: list[Message]) -> bool:
+    return history[-1]["role"] == "user" or any("toolUse" in block for block in history[-1]["content"])
+
+
+class Overflowing(ScriptedModel):
+    """A model whose requests do not fit so many times; each request is checked."""
+
+    def __init__(self, times: int, script: Path) -> None:
+        super().__init__(Cursor(read_script(script)))
+        self.left = times
+
+    async def stream(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+        check_request(messages)
+        summary = "<transcript>" in text_of(messages[0])
+        if self.left and not summary:
+            self.left -= 1
+            raise ContextWindowOverflowException("full")
+        async for event in super().stream(messages, *args, **kwargs):
+            yield event
