@@ -65,6 +65,7 @@ class Workbench:
                     map(patterns.parse, self._settings.approvals.allow), "fetch_url"
                 ),
                 own=(self._settings.places.data, self._settings.places.config),
+                closed=patterns.closed_to(self._settings.approvals, "read_file"),
             )
             self._kept[session_id] = context, Gate(self._settings.approvals, context)
         context, gate = self._kept[session_id]

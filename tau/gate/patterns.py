@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urlsplit
 
+from tau import path_patterns
 from tau.config.schema import dotted
 from tau.config.settings import ApprovalSettings
 from tau.display import one_line
 from tau.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pathspec import PathSpec
-
     from tau.config.load import Loaded
     from tau.config.toml_lines import KeyPath
 
@@ -103,16 +101,22 @@ def matches_path(text: str, path: str) -> bool:
         path: Relative to the working directory, or absolute.
     """
     if path.startswith("/") and not text.startswith("/"):
-        return _spec(text).match_file(PurePosixPath(path).name)
-    return _spec(text).match_file(path.lstrip("/"))
+        return path_patterns.matches(text, PurePosixPath(path).name)
+    return path_patterns.matches(text, path.lstrip("/"))
 
 
-@lru_cache(maxsize=256)
-def _spec(text: str) -> PathSpec[Any]:
-    from pathspec import PathSpec
+def closed_to(approvals: ApprovalSettings, tool: str) -> Callable[[str], bool]:
+    """Says of a path whether calls of a tool on it are denied or asked about.
 
-    # In an ignore file "!" takes back and "#" comments; in a pattern that approves they are characters.
-    return PathSpec.from_lines("gitignore", [re.sub(r"\A([!#])", r"\\\1", text)])
+    Args:
+        approvals: ``[approvals]``.
+        tool: One whose calls are about paths.
+    """
+    rules = of_tool(map(parse, (*approvals.deny, *approvals.ask)), tool)
+    texts = [pattern.text for pattern in rules]
+    if "" in texts:
+        return lambda path: True
+    return lambda path: any(matches_path(text, path) for text in texts)
 
 
 # Addresses --------------------------------------------------------------------------------------
@@ -252,9 +256,9 @@ def _path_problem(text: str) -> str:
     if text.startswith("~") or ".." in text.split("/"):
         return "a path outside the working directory is written whole, from /"
     try:
-        _spec(text)
-    except ValueError:
-        return "it is no pattern of an ignore file"
+        path_patterns.matches(text, ".")
+    except ValueError as error:
+        return f"it is no pattern of an ignore file: {error}"
     return ""
 
 

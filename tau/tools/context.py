@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,6 +102,11 @@ class JudgedCalls:
             self._calls.pop(use_id, None)
 
 
+def never_closed(path: str) -> bool:
+    """Leaves every file open to searches."""
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """What every tool of a run shares.
@@ -117,6 +122,8 @@ class ToolContext:
         granted_hosts: Hosts that may be fetched from although their addresses are private, as ``HOST`` or
             ``HOST:PORT`` in lower case.
         own: Where tau keeps its record and its configuration, which tools do not change.
+        closed: Whether reading a file is denied or asked about, so that a search leaves it out. Given its
+            real path, relative to `directory`, or absolute where it is outside.
     """
 
     directory: Path
@@ -128,6 +135,7 @@ class ToolContext:
     calls: JudgedCalls = field(default_factory=JudgedCalls)
     granted_hosts: frozenset[str] = frozenset()
     own: Sequence[Path] = ()
+    closed: Callable[[str], bool] = never_closed
 
     @property
     def spill_dir(self) -> Path:

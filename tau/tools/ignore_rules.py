@@ -15,18 +15,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from pathspec import GitIgnoreSpec
+from tau.path_patterns import PathPatterns
 
 REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", "CVS"})
 """The stores of version control, which are never searched unless they are named as the path."""
 
 FILES = (".ignore", ".gitignore")
-_LARGEST = 1 << 20
+_LARGEST = 256 << 10  # every line of it is looked at for every path
 
 
 class _Rules(NamedTuple):
     directory: str  # relative to the top, with a slash at its end unless empty
-    spec: GitIgnoreSpec
+    patterns: PathPatterns
 
 
 class Ignored:
@@ -53,7 +53,8 @@ class Ignored:
         """Whether a file or directory is left out."""
         for level in self._levels:
             for rules in reversed(level):
-                verdict = rules.spec.check_file(path[len(rules.directory) :]).include
+                below = path[len(rules.directory) :]
+                verdict = rules.patterns.matches(below.removesuffix("/"), is_dir=below.endswith("/"))
                 if verdict is not None:
                     return verdict
         return False
@@ -87,26 +88,8 @@ def _read(file: Path, directory: str) -> list[_Rules]:
         try:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
                 text = os.pread(descriptor, _LARGEST, 0).decode("utf-8-sig", "surrogateescape")
-                if spec := _spec(text.splitlines()):
-                    return [_Rules(directory, spec)]
+                if patterns := PathPatterns(text.split("\n")):
+                    return [_Rules(directory, patterns)]
         finally:
             os.close(descriptor)
     return []
-
-
-def _spec(lines: list[str]) -> GitIgnoreSpec | None:
-    """The lines as rules, without those that git would not understand either."""
-    lines = [line for line in lines if line.strip() and not line.startswith("#")]
-    try:
-        return GitIgnoreSpec.from_lines(lines) if lines else None
-    except ValueError:
-        sound = [line for line in lines if _is_sound(line)]
-        return GitIgnoreSpec.from_lines(sound) if sound else None
-
-
-def _is_sound(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True

@@ -91,7 +91,7 @@ def search(
             "The pattern has a newline, but a match is within one line; search for one of the lines"
         )
     real = paths.readable(context, path)
-    files = _files(context, real, glob, watch)
+    files, closed = _files(context, real, glob, watch)
     hunt = _Hunt(pattern, real, matchers.ripgrep(context.directory) if rg is None else rg, watch)
     rows = Rows(context.room, MOST_MATCHES)
     cut = more = False
@@ -102,6 +102,11 @@ def search(
                 more = True
                 break
             cut = cut or shortened
+    if closed:
+        rows.note(
+            f"[{_count(closed, 'file')} {'is' if closed == 1 else 'are'} not searched:"
+            f" reading {'it' if closed == 1 else 'them'} is denied or asked about.]"
+        )
     if cut:
         rows.note(
             "[Long lines are cut to what is around the match; the second number is the first character shown."
@@ -129,20 +134,39 @@ def search(
     return rows.text()
 
 
-def _files(context: ToolContext, real: Path, glob: str, watch: Watch) -> list[str]:
-    """The files to search, relative to `real`; one empty name when that is itself the file."""
+def _files(context: ToolContext, real: Path, glob: str, watch: Watch) -> tuple[list[str], int]:
+    """The files to search, relative to `real`, and how many are closed to searches.
+
+    One empty name stands for `real` when that is itself the file.
+    """
     if not paths.is_directory(context, real):
         os.close(paths.open_file(context, real))  # refuses a pipe or device, on which ripgrep would wait
-        return [""]
+        if context.closed(_judged(context, real)):
+            raise Refused(
+                f"{paths.display(context, real)} is not searched: reading it is denied or asked about;"
+                " use read_file, which asks where it may"
+            )
+        return [""], 0
     wanted = pattern_of(glob) if glob else None
-    files = []
+    above = "" if real == context.directory else _judged(context, real).rstrip("/") + "/"
+    files, closed = [], 0
     for entry in walk(real, directory=context.directory, watch=watch):
-        wished = entry.is_file and (wanted is None or wanted.matches(entry.path))
-        if wished and not _is_large_binary(real / entry.path):
+        if not entry.is_file or (wanted is not None and not wanted.matches(entry.path)):
+            continue
+        # A walk follows no links, so that this is the real path.
+        if context.closed(above + entry.path):
+            closed += 1
+        elif not _is_large_binary(real / entry.path):
             files.append(entry.path)
             if len(files) >= MOST_FILES:
                 break
-    return files
+    return files, closed
+
+
+def _judged(context: ToolContext, real: Path) -> str:
+    """A real path as `ToolContext.closed` takes it."""
+    inside = context.directory in (real, *real.parents)
+    return str(real.relative_to(context.directory) if inside else real)
 
 
 def _is_large_binary(file: Path) -> bool:

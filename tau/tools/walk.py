@@ -39,7 +39,7 @@ def walk(root: Path, *, directory: Path, watch: Watch) -> Iterator[Entry]:
         Cancelled: The turn was cancelled.
     """
     ignored, above = rules_above(root, directory)
-    waiting = [_level(root, "", ignored, above)]
+    waiting = [_level(root, "", ignored, above, watch)]
     while waiting:
         watch.check()
         if watch.over:
@@ -51,10 +51,12 @@ def walk(root: Path, *, directory: Path, watch: Watch) -> Iterator[Entry]:
         entry, inside = found
         yield entry
         if entry.is_directory:
-            waiting.append(_level(root / entry.path, entry.path + "/", inside, above))
+            waiting.append(_level(root / entry.path, entry.path + "/", inside, above, watch))
 
 
-def _level(place: Path, prefix: str, ignored: Ignored, above: str) -> Iterator[tuple[Entry, Ignored]]:
+def _level(
+    place: Path, prefix: str, ignored: Ignored, above: str, watch: Watch
+) -> Iterator[tuple[Entry, Ignored]]:
     """What is in one directory, by name, each with the rules that hold beside it."""
     try:
         with os.scandir(place) as listing:
@@ -63,6 +65,9 @@ def _level(place: Path, prefix: str, ignored: Ignored, above: str) -> Iterator[t
         return
     inside = ignored.entered(above + prefix, place, (entry.name for entry in found))
     for entry in found:
+        watch.check()
+        if watch.over:  # also among many names that are all ignored
+            return
         try:
             is_directory = entry.is_dir(follow_symlinks=False)
             is_file = entry.is_file(follow_symlinks=False)

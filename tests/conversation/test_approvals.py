@@ -249,3 +249,19 @@ async def test_a_late_answer_does_not_reach_the_next_question(bench: Bench) -> N
                 await conversation.answer(event.approval_id, "no")
     assert len(set(asked)) == 2
     assert not (bench.root / "note.txt").exists()
+
+
+async def test_a_search_does_not_show_what_may_not_be_read(bench: Bench) -> None:
+    work = bench.root / "work"
+    work.mkdir()
+    (work / ".env").write_text("PASSWORD_X=hunter2\n")
+    (work / "a.txt").write_text("PASSWORD_X is in .env\n")
+    bench.approvals = ApprovalSettings(deny=["read_file: .env"])
+    search = {"name": "search_files", "input": {"pattern": "PASSWORD"}, "id": "t1"}
+    bench.steps["default"] = [{"tools": [search]}, {"text": "done"}]
+    async with bench.open(directory=work) as conversation:
+        events = await say(conversation, "search")
+    (ended,) = [event for event in events if isinstance(event, ToolUseEnded)]
+    assert "a.txt" in ended.result
+    assert "hunter2" not in ended.result
+    assert "1 file is not searched" in ended.result

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,46 @@ def test_patterns_that_cannot_be_used(context: ToolContext, pattern: str) -> Non
 def test_a_pattern_of_many_stars_is_quick() -> None:
     glob = Glob("/".join(["**", "*a*"] * 15) + "/b")
     assert not glob.matches("/".join(["aaaaaaaaaa"] * 200))
+
+
+LONG = "a" * 200
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a*" * 12 + "b", "*a" * 900 + "b", "?*" * 900 + "b", "*[a-c]" * 300 + "b"]
+)
+def test_a_name_that_almost_matches_takes_no_longer(context: ToolContext, pattern: str) -> None:
+    plant(
+        context.directory,
+        LONG,
+        f"sub/{LONG}",
+        **{".gitignore": f"{pattern}\n", "sub/.ignore": f"!{pattern}\n"},
+    )
+    began = time.process_time()
+    assert f"{LONG}  0" in list_files.listing(context, ".", watch=watch()).splitlines()
+    assert found(context) == [".gitignore", LONG, "sub/.ignore", f"sub/{LONG}"]
+    assert found(context, pattern) == []
+    assert time.process_time() - began < 2
+
+
+def test_directories_inside_what_is_ignored_can_be_taken_back(context: ToolContext) -> None:
+    plant(context.directory, "a.c", "a.py", "sub/a.c", "sub/a.py", **{".gitignore": "*\n!*/\n!*.py\n"})
+    assert found(context) == ["a.py", "sub/a.py"]
+
+
+def test_many_ignored_names_end_when_the_time_is_up(context: ToolContext) -> None:
+    plant(context.directory, *(f"a{number}" for number in range(50)), "z", **{".gitignore": "a*"})
+
+    class Ticks(Watch):
+        asked = 0
+
+        @property
+        def over(self) -> bool:
+            self.asked += 1
+            return self.asked > 10
+
+    seen = walk(context.directory, directory=context.directory, watch=Ticks(threading.Event(), 60))
+    assert [entry.path for entry in seen] == [".gitignore"]
 
 
 IGNORES = {

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from tau.tools import search_files
+from tau.tools import find_files, list_files, search_files
 from tau.tools.context import ToolContext
 from tau.tools.matchers import ripgrep
 from tau.tools.refusals import Refused, Watch
 from tau.tools.spill import spill
-from tests.tools.conftest import agent_with, called, results, text, watch
+from tests.tools.conftest import agent_with, called, make_context, results, text, watch
 
 RG = shutil.which("rg") or ""
 ENGINES = ["", RG] if RG else [""]
@@ -261,3 +261,77 @@ def until(condition: Any, seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < ends
         time.sleep(0.01)
+
+
+def guarded(tmp_path: Path, *closed: str) -> tuple[ToolContext, list[str]]:
+    """A context in which files are closed, and the paths it is asked about."""
+    asked: list[str] = []
+
+    def is_closed(path: str) -> bool:
+        asked.append(path)
+        return path in closed
+
+    return make_context(tmp_path.resolve() / "work", closed=is_closed), asked
+
+
+def test_closed_files_are_left_out_and_counted(tmp_path: Path, rg: str) -> None:
+    context, asked = guarded(tmp_path, ".env", "sub/.env")
+    for name in (".env", "sub/.env", "sub/deep/.env", "a.txt"):
+        put(context, name, "KEY=needle\n")
+    (context.directory / "link").symlink_to(".env")
+    assert search(context, "needle", rg) == [
+        "a.txt:1: KEY=needle",
+        "sub/deep/.env:1: KEY=needle",
+        "[2 files are not searched: reading them is denied or asked about.]",
+        "[2 matching lines.]",
+    ]
+    assert sorted(asked) == [".env", "a.txt", "sub/.env", "sub/deep/.env"]
+    assert search(context, "needle", rg, "sub") == [
+        "sub/deep/.env:1: KEY=needle",
+        "[1 file is not searched: reading it is denied or asked about.]",
+        "[1 matching line.]",
+    ]
+    assert search(context, "needle", rg, glob="*.txt") == ["a.txt:1: KEY=needle", "[1 matching line.]"]
+
+
+@pytest.mark.parametrize("path", [".env", "link", "sub/../.env", "linked/.env"])
+def test_a_closed_file_is_not_searched_by_any_name(tmp_path: Path, rg: str, path: str) -> None:
+    context, _ = guarded(tmp_path, ".env", "sub/.env")
+    put(context, ".env", "KEY=needle\n")
+    put(context, "sub/.env", "KEY=needle\n")
+    (context.directory / "link").symlink_to(".env")
+    (context.directory / "linked").symlink_to("sub")
+    with pytest.raises(Refused, match=r"\.env is not searched: reading it is denied or asked about"):
+        search(context, "needle", rg, path)
+
+
+def test_a_closed_file_through_a_linked_directory(tmp_path: Path, rg: str) -> None:
+    context, _ = guarded(tmp_path, "sub/.env")
+    put(context, "sub/.env", "KEY=needle\n")
+    (context.directory / "linked").symlink_to("sub")
+    rows = search(context, "needle", rg, "linked")
+    assert rows[0] == "[1 file is not searched: reading it is denied or asked about.]"
+    assert rows[1].startswith("[No line matches in 0 files in sub.")
+
+
+def test_files_outside_are_judged_by_their_whole_path(tmp_path: Path, rg: str) -> None:
+    outside = tmp_path.resolve() / "granted"
+    outside.mkdir()
+    (outside / "key").write_text("needle\n")
+    (outside / "open").write_text("needle\n")
+    context, asked = guarded(tmp_path, str(outside / "key"))
+    context.grants.add(outside)
+    rows = search(context, "needle", rg, str(outside))
+    assert rows[0] == f"{outside}/open:1: needle"
+    assert rows[1] == "[1 file is not searched: reading it is denied or asked about.]"
+    assert sorted(asked) == [str(outside / "key"), str(outside / "open")]
+    with pytest.raises(Refused, match="is not searched"):
+        search(context, "needle", rg, str(outside / "key"))
+
+
+def test_names_of_closed_files_are_found_and_listed(tmp_path: Path) -> None:
+    context, asked = guarded(tmp_path, ".env")
+    put(context, ".env", "KEY=needle\n")
+    assert find_files.find(context, ".env", ".", watch=watch()) == ".env\n[1 file.]"
+    assert list_files.listing(context, ".", watch=watch()) == ".env  11\n[1 entry.]"
+    assert asked == []
