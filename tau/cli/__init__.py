@@ -25,7 +25,7 @@ COMMANDS = {
     "sessions": LazyCommand("tau.cli.sessions_commands", "sessions", "List, show, search, export sessions."),
     "model": LazyCommand("tau.cli.model_commands", "model", "Install, list, remove local models."),
     "config": LazyCommand("tau.cli.config_commands", "config", "Check and show the configuration."),
-    "init": LazyCommand("tau.cli.init_command", "init", "Write a tau.toml for this project."),
+    "init": LazyCommand("tau.cli.init_command", "init", "Write your own tau.toml, or a project's."),
     "trust": LazyCommand("tau.cli.trust_command", "trust", "Trust the files of this directory, or stop."),
     "components": LazyCommand("tau.cli.components_command", "components", "List installed components."),
     "doctor": LazyCommand("tau.cli.doctor", "doctor", "Check that everything tau needs is in order."),

@@ -60,7 +60,7 @@ def shared_options(command: Command) -> Command:
 def conversation_options(command: Command) -> Command:
     """Add the options that say which session is opened, and how, to a command."""
     for option in (
-        click.option("--bare", is_flag=True, help="Read no files of yours or the project's into the prompt."),
+        click.option("--bare", is_flag=True, help="Leave your and the project's instructions out."),
         click.option("--all", "all_directories", is_flag=True, help="Look for --resume in every directory."),
         click.option("--role", metavar="ROLE", help="Use this model role of tau.toml."),
         click.option("--name", metavar="NAME", help="Give the session a name."),
