@@ -26,7 +26,8 @@ from tau.sessions.records import Message, MetaValue
 from tau.sessions.store import SessionWriter, StoreContext
 from tau.tui.app import TauApp
 from tau.tui.screens.chat import ChatScreen
-from tau.tui.widgets.question import QUIET_SECONDS, Question
+from tau.tui.widgets.letter_answers import QUIET_SECONDS
+from tau.tui.widgets.question import Question
 from tau.tui.widgets.tool_card import ToolCard
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pyte
 
-from tau.tui.widgets.question import QUIET_SECONDS
+from tau.tui.widgets.letter_answers import HELD_SECONDS, QUIET_SECONDS
 from tests.conftest import TAU
 
 if TYPE_CHECKING:
@@ -68,10 +68,11 @@ class Terminal:
         self.process.send(keys.encode())
 
     def press(self, key: str) -> None:
-        """Answer the question on the screen: keys count once nothing was typed for a moment."""
+        """Answer the question on the screen: a key counts with a moment before and after it."""
         self.quiet(QUIET_SECONDS * 2)
         asked = self.text()
         self.send(key)
+        self.quiet(HELD_SECONDS * 3)
         self.until(lambda: self.text() != asked, f"an answer to {key}")
 
     def quiet(self, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +27,14 @@ class ReasoningPart:
 
 @dataclass(slots=True)
 class CallPart:
-    """A tool call; `record` is what was stored about it, `result` what the history holds."""
+    """A tool call.
+
+    Attributes:
+        result: What the history holds; None where it holds none.
+        failed: Whether that is an error.
+        record: What was stored about it.
+        running: Whether another process may still be at it.
+    """
 
     tool_use_id: str
     name: str
@@ -34,6 +42,7 @@ class CallPart:
     result: str | None = None
     failed: bool = False
     record: ToolCallRecord | None = None
+    running: bool = False
 
 
 @dataclass(slots=True)
@@ -51,11 +60,19 @@ class Turn:
     parts: list[ReplyPart | ReasoningPart | CallPart] = field(default_factory=list)
 
 
-def turns_of(messages: Sequence[StoredMessage], events: Iterable[AgentEvent]) -> list[Turn]:
-    """The turns of a run of stored messages, oldest first, tool calls joined with their results."""
-    records = {event.tool_use_id: event for event in events if isinstance(event, ToolCallRecord)}
+def turns_of(
+    messages: Sequence[StoredMessage], events: Iterable[AgentEvent], *, held: bool = False
+) -> list[Turn]:
+    """The turns of a run of stored messages, oldest first, tool calls joined with their results.
+
+    Args:
+        messages: The stored messages.
+        events: The session's stored events; those of calls in other messages are passed over.
+        held: Whether another process writes the session, so that calls of its last message may still run.
+    """
     turns: list[Turn] = []
     calls: dict[str, CallPart] = {}
+    made: list[tuple[str, CallPart]] = []
     for stored in messages:
         said = _said(stored.message)
         begins = stored.message.get("role") == "user" and bool(said)
@@ -66,10 +83,33 @@ def turns_of(messages: Sequence[StoredMessage], events: Iterable[AgentEvent]) ->
             if part is None or (begins and isinstance(part, ReplyPart)):
                 continue
             if isinstance(part, CallPart):
-                part.record = records.get(part.tool_use_id)
+                made.append((str(stored.message.get("tracking_id", "")), part))
+                part.running = held and stored is messages[-1]
                 calls[part.tool_use_id] = part
             turns[-1].parts.append(part)
+    _join(made, [event for event in events if isinstance(event, ToolCallRecord)])
     return turns
+
+
+def _join(made: Sequence[tuple[str, CallPart]], records: Sequence[ToolCallRecord]) -> None:
+    """Give each call its record. Ids of calls may repeat, so the message that made a call counts as well.
+
+    Older records name no message: the newest of an id is that of its newest call that has a result.
+
+    Args:
+        made: The calls with the ids of their messages, oldest first.
+        records: Oldest first.
+    """
+    known: defaultdict[tuple[str, str], list[ToolCallRecord]] = defaultdict(list)
+    for record in records:
+        known[record.message, record.tool_use_id].append(record)
+    for message, call in reversed(made):
+        if message and (of_message := known[message, call.tool_use_id]):
+            call.record = of_message.pop()
+        elif call.result is not None and (older := known["", call.tool_use_id]):
+            call.record = older.pop() if older[-1].tool == call.name else None
+        if call.record is not None or call.result is not None:
+            call.running = False
 
 
 def _blocks(message: Message) -> Iterable[Mapping[str, Any]]:

@@ -27,6 +27,11 @@ def result(tool_use_id: str, text: str, status: str = "success") -> Message:
     return {"role": "user", "content": [{"toolResult": block}]}
 
 
+def numbered(name: str, message: Message) -> Message:
+    """The message under an id of its own, as a turn records it."""
+    return {**message, "tracking_id": name}
+
+
 def record(
     store: SessionStore,
     session_id: str,

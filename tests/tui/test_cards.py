@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from textual import events
 
+from tau.agent.notices import DENIED_BEFORE
 from tau.config.settings import Settings
 from tau.events import (
     AgentEvent,
@@ -75,7 +76,7 @@ async def test_a_call_that_worked_is_one_line(start: Start, size: tuple[int, int
         await end(turn, "shell", "all is well\n[exit 0, 1.8 s]")
         (line,) = await shown(tau)
         assert line.startswith("▸ shell         pytest -x ⏎ echo very")
-        assert line.split()[-3:] == ["END", "1.8", "s"]
+        assert line.split()[-5:] == ["END", "approved", "·", "1.8", "s"]
         assert len(line) == tau.screen.query_one(ToolCard).size.width
         tau.screen.query_one(ToolCard).action_turn()
         opened = "".join(row.strip() + " " for row in await shown(tau))
@@ -107,6 +108,7 @@ async def test_a_command_that_failed_shows_its_last_lines(start: Start) -> None:
     [
         ("error", "", "No such file", "✗ shell         make                failed · 1.8 s"),
         ("error", "denied", "The person said no", "⊘ shell         make                        denied"),
+        ("error", "denied", DENIED_BEFORE, "⊘ shell         make                     not asked"),
         ("success", "allowed", "[killed by SIGKILL, 1 s]",
          "✗ shell make allowed · killed by SIGKILL · 1.8 s"),
         ("cancelled", "approved", "", "■ shell         make  approved · cancelled · 1.8 s"),
@@ -319,3 +321,17 @@ async def test_a_diff_has_colours_in_a_theme_that_does_not_know_them(
         }
         assert len({str(colours[sign]) for sign in ("+", "-", "three")}) >= 2
         assert colours["+"] != colours["-"]
+
+
+async def test_calls_of_a_turn_whose_ids_repeat_end_one_by_one(start: Start) -> None:
+    async with start() as tau:
+        turn = await view(tau)
+        await begin(turn, "shell", {"command": "one"})
+        await end(turn, "shell", "one\n[exit 1, 1 s]")
+        await begin(turn, "shell", {"command": "two"})
+        await end(turn, "shell", "two\n[exit 0, 1 s]", approval="allowed")
+        await tau.pilot.pause()
+        first, second = (card.render().plain.split("\n")[0] for card in tau.screen.query(ToolCard))
+        assert "exit 1" in first
+        assert "allowed" in second
+        assert "exit" not in second

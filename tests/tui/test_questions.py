@@ -6,18 +6,25 @@ import json
 import time
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from textual import events
+from textual.content import Content
 from textual.widget import Widget
+from textual.widgets import Input, Static
 
 from tau.events import ApprovalAsked
 from tau.tui.widgets.events_pane import EventsPane
+from tau.tui.widgets.letter_answers import HELD_SECONDS, QUIET_SECONDS, WRITING_SECONDS
 from tau.tui.widgets.lines import LinesView
 from tau.tui.widgets.question import Question
 from tau.tui.widgets.tool_card import ToolCard
+from tests.terminal import Open
 from tests.tui.conftest import Running, Start
+
+if TYPE_CHECKING:
+    from tests.conftest import TauEnv
 
 
 def jots(*texts: str) -> list[dict[str, Any]]:
@@ -86,8 +93,11 @@ async def test_a_reason_is_told_to_the_model(start: Start, work: Path, tmp_path:
     async with start(jots("one line"), can_ask=True) as tau:
         await tau.send("note it")
         await asked(tau, "jot_note asks to run")
-        await tau.pilot.press("r", *"yes, n", "escape")
+        await tau.pilot.press("r")
+        await tau.shows("Enter no, for this reason")
+        await tau.pilot.press(*"yes, n", "escape")
         await tau.shows("y once")
+        await asked(tau, "jot_note asks to run")
         await tau.pilot.press("r")
         await tau.shows("Enter no, for this reason")
         await tau.pilot.press("end", *"ot there", "enter")
@@ -355,8 +365,10 @@ async def test_many_patterns_are_read_to_their_end_before_they_can_be_approved(s
         await tau.pilot.press("a")
         await tau.shows("shell: program0 *")
         await asked(tau, "read these 60 patterns first")
-        await tau.pilot.press("a", "y", "n", "enter")
-        await tau.pilot.pause()
+        await tau.pilot.press("enter")
+        await asked(tau, "read these 60 patterns first")
+        await tau.pilot.press("a", "y", "n")
+        await tau.until(lambda: tau.screen.prompt.text == "ayn", "no answers, so they belong to the draft")
         assert answers == []
         await tau.pilot.press("escape")
         await asked(tau, "shell asks to run")
@@ -412,3 +424,169 @@ async def test_a_path_too_long_for_the_title_stands_whole_under_it(start: Start)
         rows = [row.strip(" ▌") for row in tau.text().split("\n")]
         assert path in "".join(rows).replace(" ", "")
         assert any(row.startswith("1 - y") for row in rows)
+
+
+PATTERN = ("shell: make *",)
+
+
+async def test_words_answer_nothing_and_stand_in_the_draft(start: Start) -> None:
+    words = {
+        "yes but first": 0.11, "always": 0.15, "no wait": 0.15, "run it": 0.11, "don't": 0.13, "wait": 0.0,
+        "all": 0.28, "why": 0.5,
+    }  # fmt: skip
+    preview = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-y\n+x"
+    call = {"path": "b.py", "content": "x"}
+    async with start(size=(100, 30)) as tau:
+        question, answers = await put(tau, tool="write_file", arguments=call, offers=PATTERN, preview=preview)
+        for text, seconds in words.items():
+            tau.screen.prompt.empty()
+            await typed(tau, text, seconds)
+            await tau.until(lambda text=text: tau.screen.prompt.text == text, f"{text} in the draft")  # type: ignore[misc]  # bound now
+            await asked(tau, "asks to write")
+            await tau.pilot.pause()
+            assert answers == []
+            assert tau.screen.prompt.text == text
+            assert not question.query_one(Input).display
+            assert "+ x" in tau.text()
+        await tau.pilot.press("n")
+        await tau.until(lambda: answers == [("no", "")], "a letter alone answers")
+
+
+async def typed(tau: Running, words: str, seconds: float) -> None:
+    """Type at this pace, by the clock of the keys, as the terminal's reader would pass them on."""
+    first = time.monotonic()
+    for place, letter in enumerate(words):
+        await tau.until(lambda due=first + place * seconds: time.monotonic() >= due, "the next key")  # type: ignore[misc]  # bound now
+        tau.app.post_message(events.Key(letter if letter.isalnum() else "x", letter))
+
+
+@pytest.mark.parametrize(
+    ("letter", "comes"), [("y", ("yes", "")), ("a", ("always", "")), ("n", ("no", "")), ("Y", ("yes", ""))]
+)
+async def test_a_letter_alone_stands_out_at_once_and_answers_a_moment_later(
+    start: Start, letter: str, comes: tuple[str, str]
+) -> None:
+    async with start(size=(80, 24)) as tau:
+        question, answers = await put(tau, offers=PATTERN)
+        pressed_at = time.monotonic()
+        await tau.pilot.press(letter)
+        assert answers == [] or time.monotonic() - pressed_at >= HELD_SECONDS
+        assert question.held_letter == letter.lower()
+        keys = question.query_one("#question-keys", Static).visual
+        assert isinstance(keys, Content)
+        chosen = [span for span in keys.spans if "reverse" in str(span.style)]
+        assert keys.plain[chosen[0].start : chosen[0].end] == letter.lower()
+        await tau.pilot.press("enter")
+        await tau.until(lambda: answers, "the answer")
+        assert answers == [comes]
+        assert time.monotonic() - pressed_at >= HELD_SECONDS
+        assert tau.screen.prompt.text == ""
+
+
+@pytest.mark.parametrize("key", ["backspace", "pagedown", "f2"])
+async def test_another_key_takes_a_letter_back(start: Start, key: str) -> None:
+    async with start(size=(80, 24)) as tau:
+        question, answers = await put(tau, offers=PATTERN)
+        await tau.pilot.press("a", key)
+        assert question.held_letter == ""
+        until = time.monotonic() + HELD_SECONDS * 2
+        await tau.until(lambda: time.monotonic() > until, "an answer would have come")
+        assert answers == []
+        assert tau.screen.prompt.text == ""
+
+
+async def test_a_paste_right_after_a_letter_follows_it_into_the_draft(start: Start) -> None:
+    async with start(size=(80, 24)) as tau:
+        question, answers = await put(tau, offers=PATTERN)
+        await tau.pilot.press("y")
+        question._lines.post_message(events.Paste("es, do"))
+        await tau.until(lambda: tau.screen.prompt.text == "yes, do", "the draft")
+        await asked(tau, "asks to run")
+        assert answers == []
+
+
+async def test_an_app_that_stood_still_takes_no_late_letter_for_one_alone(start: Start) -> None:
+    async with start(size=(80, 24)) as tau:
+        _, answers = await put(tau, offers=PATTERN)
+        await tau.pilot.press("a")
+        time.sleep(HELD_SECONDS * 2)  # the app stands still
+        tau.app.post_message(events.Key("l", "l"))
+        await tau.until(lambda: tau.screen.prompt.text == "al", "the draft")
+        await asked(tau, "asks to run")
+        assert answers == []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (40, 10)], ids=str)
+@pytest.mark.parametrize(("letter", "comes"), [("y", "yes"), ("a", "always")])
+async def test_nothing_is_approved_whose_end_was_not_in_sight(
+    start: Start, size: tuple[int, int], letter: str, comes: str
+) -> None:
+    command = "\n".join(f"echo {n}" for n in range(103)) + "\ntouch END"
+    async with start(size=size) as tau:
+        question, answers = await put(tau, arguments={"command": command}, offers=PATTERN)
+        assert "touch END" not in tau.text()
+        await tau.pilot.press(letter)
+        await tau.shows("touch END")
+        await tau.shows(f"that was all of it: {letter} again")
+        await asked(tau, "touch END")
+        assert answers == []
+        await tau.pilot.press("home", letter)
+        await tau.until(lambda: answers == [(comes, "")], "the answer")
+        assert question.asked.arguments == {"command": command}
+
+
+async def test_a_no_needs_no_reading_and_an_end_that_was_read_is_enough(start: Start) -> None:
+    command = "\n".join(f"echo {n}" for n in range(103)) + "\ntouch END"
+    async with start(size=(80, 24)) as tau:
+        _, answers = await put(tau, arguments={"command": command})
+        await tau.pilot.press("r")
+        await tau.shows("Enter no, for this reason")
+        await tau.pilot.press("escape", "n")
+        await tau.until(lambda: answers == [("no", "")], "the answer")
+    async with start(size=(80, 24)) as tau:
+        _, answers = await put(tau, arguments={"command": command})
+        await tau.pilot.press("end")
+        await tau.shows("touch END")
+        await tau.pilot.press("y")
+        await tau.until(lambda: answers == [("yes", "")], "the answer")
+
+
+async def test_the_keys_are_in_sight_on_a_very_small_screen(start: Start) -> None:
+    preview = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-y\n+x"
+    offers = tuple(f"write_file: src/deep/{name}/*" for name in "abc")
+    async with start(size=(40, 10)) as tau:
+        unclear = ("writes outside of the directory", "writes to b.py")
+        call = {"path": "b.py", "content": "x"}
+        question, answers = await put(
+            tau, tool="write_file", arguments=call, offers=offers, preview=preview, unclear=unclear
+        )
+        for words in ("write_file asks", "y once", "a always", "n no", "r no, because", "d arguments"):
+            assert words in tau.text()
+        assert "! writes outside" in tau.text()
+        assert question.region.bottom <= 10
+        await tau.pilot.press("n")
+        await tau.until(lambda: answers == [("no", "")], "the answer")
+
+
+@pytest.mark.terminal
+def test_words_at_a_real_terminal_answer_nothing(tau_env: TauEnv, terminal: Open) -> None:
+    call = {"name": "shell", "input": {"command": "touch made; sleep 0"}, "id": "t1"}
+    tau_env.scripted({"tools": [call]}, {"text": "All done."})
+    app = terminal("tui")
+    app.ready()
+    app.send("go\r")
+    app.shows("shell asks to run")
+    app.quiet(QUIET_SECONDS * 2)
+    app.send("yes, ")  # in one read
+    app.shows("what you type goes into the draft")
+    for letter in "always":
+        app.send(letter)
+        app.quiet(0.15)
+    app.quiet(WRITING_SECONDS)
+    assert not (tau_env.directory / "made").exists()
+    app.press("y")
+    app.shows("All done.")
+    app.shows("❯ yes, always")
+    assert (tau_env.directory / "made").exists()
+    app.send("\x03\x11")
+    assert app.ended() == 0

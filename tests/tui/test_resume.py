@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tau.config.settings import Settings
-from tau.events import AgentEvent, ErrorRecord, NoticeRecord, ToolCallRecord
+from tau.events import AgentEvent, ErrorRecord, NoticeRecord, ToolCallRecord, to_line
+from tau.sessions.records import Message
 from tau.sessions.store import SessionStore
 from tau.tui.widgets.blocks import UserRow
 from tau.tui.widgets.chat import EarlierRow
 from tau.tui.widgets.events_pane import EventsPane
 from tau.tui.widgets.tool_card import ToolCard
-from tests.tui.conftest import Start
-from tests.tui.recorded import answered, called, exchanges, record, result, said
+from tests.tui.conftest import Running, Start
+from tests.tui.recorded import answered, called, exchanges, numbered, record, result, said
 
 
 async def test_history_and_events_come_back(start: Start, store: SessionStore, work: Path) -> None:
@@ -56,6 +62,103 @@ async def test_a_call_without_a_result_says_so(start: Start, store: SessionStore
     record(store, "s1", messages, directory=str(work))
     async with start(resume="s1") as tau:
         assert "outcome unknown" in str(tau.screen.query_one(ToolCard).render())
+
+
+def call_of(text: str, message: str = "", **fields: Any) -> ToolCallRecord:
+    """The record of a call with the id that every turn begins anew with."""
+    call = ToolCallRecord("shell", 2, {"command": text}, "success", f"{text}\n[exit 0, 1 s]", "approved", 1.0,
+                          "call_0", message=message)  # fmt: skip
+    return replace(call, **fields)
+
+
+def turn_of(text: str, outcome: str, name: str = "", status: str = "success") -> list[Message]:
+    """A turn of one call, in a message of this name."""
+    asking = answered("", called("call_0", "shell", command=text))
+    if name:
+        asking = numbered(name, asking)
+    return [said(f"do {text}"), asking, result("call_0", outcome, status), answered(f"did {text}")]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["records that name the message", "older records"])
+async def test_calls_whose_ids_repeat_each_show_their_own_outcome(
+    start: Start, store: SessionStore, work: Path, named: bool
+) -> None:
+    names = ("m1", "m2", "m3") if named else ("", "", "")
+    messages = [
+        *turn_of("one", "one\n[exit 0, 1 s]", names[0]),
+        *turn_of("two", "Refused: the person said no.", names[1], "error"),
+        *turn_of("three", "three\n[exit 3, 9 s]", names[2]),
+    ]
+    events: list[AgentEvent] = [
+        call_of("long before, and not on the screen", "m0" if named else ""),
+        call_of("one", names[0]),
+        call_of("two", names[1], approval="denied", status="error", result="Refused: the person said no."),
+        call_of("three", names[2], approval="allowed", duration=9.0, result="three\n[exit 3, 9 s]"),
+    ]
+    record(store, "s1", messages, directory=str(work), events=events)
+    async with start(resume="s1") as tau:
+        await tau.shows("did three")
+        lines = [" ".join(card.render().plain.split("\n")[0].split()) for card in tau.screen.query(ToolCard)]
+        assert lines == [
+            "▸ shell one approved · 1.0 s",
+            "⊘ shell two denied",
+            "✗ shell three allowed · exit 3 · 9.0 s",
+        ]
+
+
+async def test_a_call_that_broke_off_takes_no_outcome_of_one_with_its_id(
+    start: Start, store: SessionStore, work: Path
+) -> None:
+    for name, message in (("s1", "m1"), ("s2", "")):
+        asking = answered("", called("call_0", "shell", command="two"))
+        messages = [
+            *turn_of("one", "one", message),
+            said("do two"),
+            numbered("m2", asking) if message else asking,
+        ]
+        record(store, name, messages, directory=str(work), events=[call_of("one", message)])
+        async with start(resume=name) as tau:
+            one, two = (card.render().plain for card in tau.screen.query(ToolCard))
+            assert "approved" in one
+            assert "outcome unknown" in two
+
+
+async def test_a_call_that_runs_in_another_window_is_not_over_yet(
+    start: Start, store: SessionStore, work: Path
+) -> None:
+    messages = [
+        said("go"), numbered("m1", answered("", called("call_0", "shell", command="one"))),
+        said("go on"), numbered("m2", answered("", called("call_0", "shell", command="two"))),
+    ]  # fmt: skip
+    record(store, "s1", messages, directory=str(work))
+
+    def outcomes(tau: Running) -> list[str]:
+        return [
+            card.render().plain.split("\n")[0].split("  ")[-1].strip() for card in tau.screen.query(ToolCard)
+        ]
+
+    with store.hold("s1") as writer:
+        async with start(resume="s1", ready=False) as tau:
+            await tau.shows("go on")
+            await tau.until(lambda: outcomes(tau) == ["outcome unknown", "running"], "the last one runs")
+            writer.append_event(to_line(call_of("two", "m2", result="two\n[exit 0, 1 s]")))
+            writer.append(4, result("call_0", "two\n[exit 0, 1 s]"))
+            writer.flush()
+            await tau.until(lambda: outcomes(tau) == ["outcome unknown", "approved · 1.0 s"], "it is over")
+
+
+async def test_a_call_that_ran_in_a_window_that_died_has_an_unknown_outcome(
+    start: Start, store: SessionStore, work: Path
+) -> None:
+    messages = [said("go"), numbered("m1", answered("", called("call_0", "shell", command="make")))]
+    record(store, "s1", messages, directory=str(work))
+    with ExitStack() as other:
+        other.enter_context(store.hold("s1"))
+        async with start(resume="s1", ready=False) as tau:
+            await tau.shows("running")
+            other.close()
+            await tau.shows("The other window has let go of this session.")
+            await tau.until(lambda: "outcome unknown" in tau.text(), "nobody runs it any more")
 
 
 async def test_40_turns_are_live_and_20_more_come_from_the_top(

@@ -195,7 +195,8 @@ class ChatScreen(Screen[None]):
 
         self._state_changed(opening.state)
         self.status.rest("Opening…")
-        turns = turns_of(opening.history.messages, opening.events)
+        held = bool(opening.state.held_by)
+        turns = turns_of(opening.history.messages, opening.events, held=held)
         self.events_pane.show(opening.events)
         self._arrange()
         await self.first_page.end()

@@ -264,7 +264,7 @@ def card_of(call: CallPart) -> ToolCard:
             approval=record.approval,
         )
     if call.result is None:
-        return ToolCard(call.name, call.arguments, status="unknown")
+        return ToolCard(call.name, call.arguments, status="running" if call.running else "unknown")
     return ToolCard(
         call.name, call.arguments, status="error" if call.failed else "success", result=call.result
     )

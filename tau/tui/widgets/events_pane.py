@@ -14,6 +14,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tau.agent.notices import DENIED_BEFORE
 from tau.calls import ending, main_argument, went_wrong
 from tau.display import one_line
 from tau.events import (
@@ -33,6 +34,8 @@ KEPT = 1_000
 TIME_WIDTH = 10
 NAME_WIDTH = 13
 DOT = " · "
+
+_NOT_ASKED = DENIED_BEFORE.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def outcome_of(tool: str, status: ToolStatus, seconds: float, approval: Approval
         result: What the model was told, from which the exit code of a command is read.
     """
     if approval == "denied":
-        return "denied"
+        return denial(result)
     facts: list[str] = []
     if went_wrong(end := ending(tool, result)):
         facts.append(end)
@@ -78,6 +81,15 @@ def outcome_of(tool: str, status: ToolStatus, seconds: float, approval: Approval
     if approval == "approved":
         facts.append(approval)
     return DOT.join(facts)
+
+
+def denial(result: str) -> str:
+    """What became of a call that was denied: a person said no to it, or to others before and was not asked.
+
+    Args:
+        result: What the model was told.
+    """
+    return "not asked" if result.startswith(_NOT_ASKED) else "denied"
 
 
 def allowed_by(rule: str) -> Sequence[str]:

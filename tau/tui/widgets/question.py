@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import inf
-from time import monotonic
+from math import ceil
 from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -21,10 +19,8 @@ from tau.tui.fit import folded, shorten_middle, spread
 from tau.tui.messages import Answered, LinesMoved, TypedOn
 from tau.tui.widgets.call_lines import CallLines, OfferLines, marked
 from tau.tui.widgets.diff import DiffLines, counts
-from tau.tui.widgets.lines import LayOut, Lines, LinesView, Listed, Stacked
-
-QUIET_SECONDS = 0.35
-"""A key answers only after this long without one: what was being typed when the question came does not."""
+from tau.tui.widgets.letter_answers import LetterAnswers
+from tau.tui.widgets.lines import Lines, LinesView, Listed, Stacked
 
 WARNINGS = 4
 """Lines of warnings that stand under the call; more stand above it and scroll with it."""
@@ -35,14 +31,20 @@ ROOM_ABOVE = 7
 TALL_FROM = 30
 """Rows of the screen from which on there are blank lines around a question's parts."""
 
+SMALL_BELOW = 18
+"""Rows of the screen below which warnings scroll with the call, and patterns have a view of their own."""
+
+LEAST_ABOVE = 3
+"""Rows that what stands above and below a question takes on the smallest screen."""
+
 LEAST_LINES = 4
-"""Lines of the call that are in sight on the smallest screen."""
+"""Lines of the call that are in sight unless the screen is smaller still."""
 
 LISTED_OFFERS = 5
 """Lines of patterns that stand under the keys; more are read before they can be approved."""
 
 
-class Question(Vertical):
+class Question(LetterAnswers):
     """One question. Posts `Answered`, and `TypedOn` for keys that belong to the draft.
 
     Args:
@@ -58,13 +60,16 @@ class Question(Vertical):
         self._raw = False
         self._reading_offers = False
         self._end_seen = False
+        self._offers_end_seen = False
+        self._laid_out = (False, False)
+        self._small = False
+        self._note = ""
         self._title = Static("", id="question-title", markup=False)
         self._lines = LinesView(self._what_would_happen)
         self._unclear = Static("", id="question-unclear", markup=False)
         self._reason = Input(placeholder="why not", id="reason", compact=True)
         self._keys = Static("", id="question-keys", markup=False)
         self._answered = False
-        self._quiet_until = inf
 
     def compose(self) -> ComposeResult:
         """What would happen, what a person should know, the keys."""
@@ -78,20 +83,20 @@ class Question(Vertical):
 
     def on_mount(self) -> None:
         """Take the keys, from the moment the question is on the screen."""
+        self._small = self.app.size.height < SMALL_BELOW
         self._lines.focus()
         self.come_into_sight()
 
     def come_into_sight(self) -> None:
         """The question is being shown, at first or again; keys answer it a moment later."""
-        self._quiet_until = inf
-        self.call_after_refresh(self._begin_quiet)
-
-    def _begin_quiet(self) -> None:
-        self._quiet_until = monotonic() + QUIET_SECONDS
-        self._draw_around()
+        self.be_quiet()
 
     def on_resize(self) -> None:
-        """Draw for the new width."""
+        """Draw for the new size."""
+        small = self.app.size.height < SMALL_BELOW
+        if small != self._small:
+            self._small = small
+            self._show_lines()
         self._draw_around()
 
     # What is shown -----------------------------------------------------------------------------
@@ -102,11 +107,12 @@ class Question(Vertical):
 
     def _what_would_happen(self, width: int) -> Lines:
         """The lines above the keys."""
+        self._laid_out = (self._raw, self._reading_offers)
         if self._reading_offers:
             return OfferLines(self.asked.offers, width)
         parts: list[Lines] = []
         warnings = self._warning_lines(width)
-        if len(warnings) > WARNINGS:
+        if warnings and not self._lists_warnings(warnings):
             parts += [Listed(warnings), Listed([Content("")])]
         if self._diff is None or self._raw:
             if self.asked.preview and self._diff is None:
@@ -129,6 +135,9 @@ class Question(Vertical):
             lines += [Content(f"  {piece}") for piece in rest]
         return lines
 
+    def _lists_warnings(self, warnings: list[Content]) -> bool:
+        return len(warnings) <= WARNINGS and not self._small
+
     def _target(self) -> str:
         """What the title names; empty when it names nothing."""
         _, argument = asks_to(self.asked.tool)
@@ -148,18 +157,33 @@ class Question(Vertical):
         if not self.is_attached:
             return
         first, last = self._lines.in_sight
-        self._end_seen = self._end_seen or (self._reading_offers and last >= self._lines.line_count > 0)
         self._title.update(spread(self._title_left(), self._title_right(first, last), self._width))
         warnings = self._warning_lines(self._width)
-        self._unclear.display = 0 < len(warnings) <= WARNINGS and not self._reading_offers
+        listed = bool(warnings) and self._lists_warnings(warnings)
+        self._unclear.display = listed and not self._reading_offers
         self._unclear.update(Content("\n").join(warnings))
+        self._see_end(last)
         keys = self._key_lines()
         self._keys.update(Content("\n").join(keys))
         tall = self.app.size.height >= TALL_FROM
         self.set_class(tall, "-tall")
-        around = 1 + 2 * tall + (len(warnings) + 1) * self._unclear.display + len(keys) + 1
-        room = self.app.size.height - ROOM_ABOVE - around
-        self._lines.styles.max_height = max(LEAST_LINES, min(room, self.app.size.height * 3 // 5))
+        self.set_class(self._small, "-small")
+        key_rows = sum(ceil(max(1, line.cell_length) / self._width) for line in keys)
+        around = 1 + 2 * tall + (len(warnings) + 1) * self._unclear.display + key_rows + (not self._small)
+        height = self.app.size.height
+        most = max(LEAST_LINES, min(height - ROOM_ABOVE - around, height * 3 // 5))
+        self._lines.styles.max_height = max(1, min(most, height - LEAST_ABOVE - around))
+
+    def _see_end(self, last: int) -> None:
+        """Note that the last line was in sight, once the lines have the room they get."""
+        most = self._lines.styles.max_height
+        if most is None or self._lines.size.height > most.value:
+            return
+        if self._laid_out == (self._raw, self._reading_offers) and last >= self._lines.line_count > 0:
+            if self._reading_offers:
+                self._offers_end_seen = True
+            else:
+                self._end_seen = True
 
     def _title_left(self) -> Content:
         if self._reading_offers:
@@ -178,22 +202,28 @@ class Question(Vertical):
         parts = []
         if self._diff is not None and not self._reading_offers:
             parts.append(counts(self._diff))
-        if self._lines.overflows:
-            where = f"lines {first:,}–{last:,} of {self._lines.line_count:,}"
-            parts.append(Content.assemble((where, "$quiet")))
+        if self._lines.overflows and not self._small:
+            parts.append(Content.assemble((self._where(first, last), "$quiet")))
         return Content.assemble(("  ", "")).join(parts)
+
+    def _where(self, first: int, last: int) -> str:
+        return f"lines {first:,}–{last:,} of {self._lines.line_count:,}"
 
     def _key_lines(self) -> list[Content]:
         """The keys, in as few lines as there is room for, and the patterns that are not among them."""
         keys, below = self._keys_offered()
-        if self._lines.overflows and not self._reading_offers:
+        if self._note:
+            keys.append(("", self._note))
+        elif self._lines.overflows and self._small:
+            keys.append(("PageDown", self._where(*self._lines.in_sight)))
+        elif self._lines.overflows and not self._reading_offers:
             keys.append(("PageDown End", "scroll"))
         lines: list[list[tuple[str, str]]] = [[]]
         for key in keys:
             if lines[-1] and _key_line([*lines[-1], key]).cell_length > self._width:
                 lines.append([])
             lines[-1].append(key)
-        return [*map(_key_line, lines), *below]
+        return [*(_key_line(line, self.held_letter) for line in lines), *below]
 
     def _keys_offered(self) -> tuple[list[tuple[str, str]], list[Content]]:
         """The keys, and the patterns that stand under them."""
@@ -202,7 +232,7 @@ class Question(Vertical):
             return [("Enter", "no, for this reason"), ("Esc", "back")], []
         if self._reading_offers:
             patterns = _patterns(len(offers))
-            if self._end_seen:
+            if self._offers_end_seen:
                 return [("a", f"allow {patterns}"), ("Esc", "back")], []
             return [("PageDown End", f"read {patterns} first"), ("Esc", "back")], []
         keys = [("y", "once"), ("n", "no"), ("r", "no, because…")]
@@ -212,7 +242,8 @@ class Question(Vertical):
             return keys, []
         listed = OfferLines(offers, self._width)
         if not self._lists_offers(listed):
-            keys.insert(1, ("a", f"always this session, {_patterns(len(offers))}…"))
+            of_what = "…" if self._small else f" this session, {_patterns(len(offers))}…"
+            keys.insert(1, ("a", f"always{of_what}"))
             return keys, []
         always = ("a", f"always this session: {listed.line(0).plain.strip()}")
         if len(listed) == 1 and _key_line([always]).cell_length <= self._width:
@@ -222,51 +253,81 @@ class Question(Vertical):
         return [*keys, ("a", "always this session:")], below
 
     def _lists_offers(self, listed: OfferLines) -> bool:
-        return len(listed) <= LISTED_OFFERS
+        return len(listed) <= (1 if self._small else LISTED_OFFERS)
 
     # Keys ---------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        """Answer, unless the person was in the middle of typing."""
+        """Answer with a letter that stands alone; what is typed besides belongs to the draft."""
         self.take_key(event)
 
     def take_key(self, event: events.Key) -> None:
         """Handle a key, wherever the focus is."""
-        typed = event.is_printable or event.key in ("enter", "backspace")
-        if not typed or self._reason.has_focus:
+        if self._reason.has_focus:
+            return
+        if not event.is_printable and event.key not in ("enter", "backspace"):
+            self.let_go()
             return
         event.stop()
         event.prevent_default()
         if self._reason.display:
             self._reason.focus()
             return
-        if event.time < self._quiet_until:
-            if self._quiet_until < inf:
-                self._quiet_until = event.time + QUIET_SECONDS
-            self.post_message(TypedOn(event))
-            return
         self._lines.focus()
-        key = (event.character or "").lower()
+        self.take_typed(event)
+
+    def letters_changed(self, *, written: bool = False) -> None:
+        """See `LetterAnswers`."""
+        if written:
+            self._note = "what you type goes into the draft"
+        elif self.held_letter:
+            self._note = ""
+        self._draw_around()
+
+    def is_answer(self, letter: str) -> bool:
+        """See `LetterAnswers`."""
         if self._reading_offers:
-            if key == "a" and self._end_seen:
-                self._answer("always")
+            return letter == "a" and self._offers_end_seen
+        match letter:
+            case "y" | "n" | "r":
+                return True
+            case "a":
+                return bool(self.asked.offers)
+            case "d":
+                return self._diff is not None
+        return False
+
+    def take_answer(self, letter: str) -> None:
+        """See `LetterAnswers`."""
+        if letter in ("y", "a") and not self._end_seen:
+            self._show_end(letter)
             return
-        match key:
+        match letter:
             case "y":
                 self._answer("yes")
-            case "a" if self.asked.offers:
+            case "a" if self._reading_offers:
+                self._answer("always")
+            case "a":
                 self._always()
             case "n":
                 self._answer("no")
             case "r":
                 self._ask_reason(shown=True)
-            case "d" if self._diff is not None:
+            case "d":
                 self._raw = not self._raw
-                self._show_lines(self._what_would_happen)
+                self._show_lines()
+
+    def _show_end(self, letter: str) -> None:
+        """Nobody approves what was not in sight: show its end first."""
+        self._note = f"that was all of it: {letter} again"
+        self._draw_around()
+        self.come_into_sight()
+        self.call_after_refresh(self._lines.scroll_end, animate=False, immediate=True)
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste is never an answer: it goes into the draft."""
         event.stop()
+        self.write_held()
         self.post_message(TypedOn(event))
 
     @on(Input.Submitted)
@@ -280,7 +341,7 @@ class Question(Vertical):
             self._ask_reason(shown=False)
         elif self._reading_offers:
             self._reading_offers = False
-            self._show_lines(self._what_would_happen)
+            self._show_lines()
         else:
             await self.run_action("screen.cancel")
 
@@ -290,12 +351,14 @@ class Question(Vertical):
             self._answer("always")
             return
         self._reading_offers = True
-        self._end_seen = False
-        self._show_lines(self._what_would_happen)
+        self._offers_end_seen = False
+        self._show_lines()
 
-    def _show_lines(self, lay_out: LayOut) -> None:
-        self._lines.show(lay_out)
+    def _show_lines(self) -> None:
+        self._note = ""
+        self._lines.show(self._what_would_happen)
         self.come_into_sight()
+        self._draw_around()
 
     def _ask_reason(self, *, shown: bool) -> None:
         self._reason.display = shown
@@ -308,8 +371,15 @@ class Question(Vertical):
             self.post_message(Answered(self.asked.approval_id, decision, reason))
 
 
-def _key_line(keys: list[tuple[str, str]]) -> Content:
-    parts = [Content.assemble((key, "$accent bold"), (f" {does}", "$quiet")) for key, does in keys]
+def _key_line(keys: list[tuple[str, str]], held: str = "") -> Content:
+    """Keys and what each does; the one that is held stands out. What has no key is said to the person."""
+    parts = []
+    for key, does in keys:
+        if not key:
+            parts.append(Content.assemble((does, "$warning")))
+            continue
+        chosen = " reverse" if key == held else ""
+        parts.append(Content.assemble((key, f"$accent bold{chosen}"), (f" {does}", f"$quiet{chosen}")))
     return Content.assemble((" · ", "$faint")).join(parts)
 
 

@@ -32,6 +32,7 @@ from tau.events import Approval, ToolStatus
 from tau.tools.unified_diff import difference
 from tau.tui.fit import duration, folded, keep_what_fits, newest, shorten_middle, spread
 from tau.tui.widgets.diff import DiffLines, counts
+from tau.tui.widgets.events_pane import denial
 from tau.tui.widgets.lines import INDENT, Head, Indented, Listed, Stacked, drawn
 from tau.tui.widgets.lines import Lines as LaidOut
 
@@ -231,9 +232,9 @@ class ToolCard(Widget, can_focus=True):
         if self._diff is not None:
             facts.append((6, counts(self._diff)))
         if self._approval in ("approved", "allowed"):
-            facts.append((1, (self._approval, QUIET)))
+            facts.append((4, (self._approval, QUIET)))
         elif self._approval == "denied":
-            facts.append((9, ("denied", "$warning")))
+            facts.append((9, (denial(self._result), "$warning")))
         if self._status == "running":
             if self._output_lines > LAST_LINES:
                 facts.append((2, (f"{self._output_lines:,} lines", QUIET)))

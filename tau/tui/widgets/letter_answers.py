@@ -1,0 +1,120 @@
+"""Tells a letter that answers from one that begins a word: it answers only when it stands alone."""
+
+from __future__ import annotations
+
+from math import inf
+from time import monotonic
+
+from textual import events
+from textual.containers import Vertical
+
+from tau.tui.messages import TypedOn
+
+QUIET_SECONDS = 0.35
+"""A key answers only after this long without one: what was being typed when the question came does not."""
+
+HELD_SECONDS = 0.3
+"""And only when no other follows for so long: a letter that begins a word does not."""
+
+WRITING_SECONDS = 1.0
+"""After a key that went into the draft, those that come within this time follow it."""
+
+LATE_SECONDS = 0.2
+"""A timer later than this means that the app was busy: what was typed meanwhile is still on its way."""
+
+
+class LetterAnswers(Vertical):
+    """A widget that letters answer. Posts `TypedOn` for keys that belong to the draft."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+        super().__init__(id=id)
+        self._quiet_until = inf
+        self._held: events.Key | None = None
+
+    def is_answer(self, letter: str) -> bool:
+        """Whether this letter answers at present."""
+        raise NotImplementedError
+
+    def take_answer(self, letter: str) -> None:
+        """Do what the letter, which stood alone, stands for."""
+        raise NotImplementedError
+
+    def letters_changed(self, *, written: bool = False) -> None:
+        """Another letter is held, or none; or, when `written`, something went into the draft."""
+        raise NotImplementedError
+
+    @property
+    def held_letter(self) -> str:
+        """The letter that will answer if nothing follows it; empty for none."""
+        return "" if self._held is None else _letter(self._held)
+
+    def be_quiet(self) -> None:
+        """What is to be answered is being shown; letters answer a moment later."""
+        self._held = None
+        self._quiet_until = inf
+        self.call_after_refresh(self._begin_quiet)
+
+    def _begin_quiet(self) -> None:
+        self._quiet_until = monotonic() + QUIET_SECONDS
+        self.letters_changed()
+
+    def take_typed(self, event: events.Key) -> None:
+        """Take a printable key, Enter or Backspace: hold it, or put it into the draft after the one held."""
+        letter = _letter(event)
+        if event.time < self._quiet_until:
+            self._write(event)
+        elif not event.is_printable:
+            if event.key == "backspace":
+                self.let_go()
+            if self._held is None:
+                self._quiet_until = event.time + QUIET_SECONDS
+        elif self._held is not None:
+            self.write_held()
+            self._write(event)
+        elif self.is_answer(letter):
+            self._held = event
+            self._hold(event)
+            self.letters_changed()
+        else:
+            self._write(event)
+
+    def let_go(self) -> None:
+        """Forget the letter that is held."""
+        if self._held is not None:
+            self._held = None
+            self.letters_changed()
+
+    def write_held(self) -> None:
+        """The letter that is held, if there is one, belongs to the draft."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._write(held)
+
+    def _hold(self, event: events.Key) -> None:
+        latest = monotonic() + HELD_SECONDS + LATE_SECONDS
+        self.set_timer(HELD_SECONDS, lambda: self._held_long_enough(event, latest))
+
+    def _held_long_enough(self, event: events.Key, latest: float) -> None:
+        if monotonic() > latest:
+            self._hold(event)
+            return
+        # Behind the keys that are on the same way already.
+        on_the_way = self.screen.focused or self.screen
+        self.app.call_later(on_the_way.call_later, self.call_later, self._settle, event)
+
+    def _settle(self, event: events.Key) -> None:
+        if self._held is event:
+            self.let_go()
+            if self.app.screen is self.screen:
+                self.take_answer(_letter(event))
+
+    def _write(self, event: events.Key) -> None:
+        """A key belongs to the draft, and so do those that follow it."""
+        if self._quiet_until < inf:
+            self._quiet_until = event.time + WRITING_SECONDS
+        self.post_message(TypedOn(event))
+        self.letters_changed(written=event.is_printable)
+
+
+def _letter(event: events.Key) -> str:
+    return (event.character or "").lower()
