@@ -209,6 +209,8 @@ async def pictures_of_calls(settings: Settings, suffix: str, size: tuple[int, in
             panel = await asked(app, pilot, question)
             if picture:
                 save(app, f"{picture}{suffix}")
+            await pilot.press("end")  # a yes counts once the end was in sight
+            await pilot.pause(0.5)
             await pilot.press("y")
             await until(pilot, lambda: not panel.is_attached)
 
