@@ -51,7 +51,8 @@ lint: $(VENV)/.dev ## Style, types and layers
 check: lint test ## What pre-commit and CI run
 
 bench: $(VENV)/.dev ## Print the benchmarks, each ratio with its bar
-	@for name in start tui turns tools stores listing; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@missed=0; for name in start tui turns tools stores listing; do \
+		$(BIN)/python -m benchmarks.$$name || missed=1; done; exit $$missed
 
 lock: $(VENV)/.dev ## Pin what is installed now into constraints.txt
 	$(PIP) freeze --exclude-editable --exclude tau-store-jot > constraints.txt

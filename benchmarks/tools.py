@@ -144,7 +144,7 @@ async def blocks(home: Path) -> list[Row]:
     async with app.run_test(size=(120, 40)) as pilot:
         screen = app.screen
         assert isinstance(screen, ChatScreen)
-        while screen.status.activity != "Ready":
+        while screen.status.activity != "Ready" or not gc.get_freeze_count():
             await pilot.pause(0.02)
         gc.collect()
 

@@ -185,9 +185,10 @@ class ChatScreen(Screen[None]):
             await self.conversation.model_ready()
         except TauError as error:
             await self.offered.no_model(error)
+            self.call_after_refresh(memory.settle)
         else:
+            memory.settle()  # before a message that waits is sent: in its turn it would be felt
             self.turns.send_next()
-        self.call_after_refresh(memory.settle)
 
     async def show_opening(self, opening: Opening, notices: Sequence[str] = (), line: str = "") -> None:
         """Show a session that was just opened: its newest turns, its events, what there is to say."""
