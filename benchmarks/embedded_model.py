@@ -26,10 +26,13 @@ from strands.types.tools import ToolSpec
 
 from tau.config.places import resolve_places
 from tau.config.settings import ModelSettings
+from tau.gate.patterns import KINDS
 from tau.models import embedded
 from tau.models.embedded.kept import forget
 from tau.models.embedded.model import EmbeddedModel
 from tau.models.embedded.weights import kept_prompts, size_text
+from tau.tools.context import ToolContext
+from tau.tools.registry import build_tools
 
 DEFAULT = "qwen2.5-coder-1.5b"
 SYSTEM = "Working directory: /home/ada/quail"
@@ -48,40 +51,24 @@ CHOICES: tuple[tuple[str, str | None], ...] = (
 )
 """Requests and the tool they ask for; none of them is among the examples of the prompt."""
 
-TEXT, COUNT = {"type": "string"}, {"type": "integer"}
-EDIT = {"type": "object", "properties": {"old": TEXT, "new": TEXT}, "required": ["old", "new"]}
-TOOLS: tuple[tuple[str, str, dict[str, Any], list[str]], ...] = (
-    ("read_file", "Read a text file.", {"path": TEXT, "offset": COUNT, "limit": COUNT}, ["path"]),
-    ("write_file", "Write a whole file.", {"path": TEXT, "content": TEXT}, ["path", "content"]),
-    (
-        "edit_file",
-        "Replace exact text in a file.",
-        {"path": TEXT, "edits": {"type": "array", "items": EDIT, "minItems": 1}},
-        ["path", "edits"],
-    ),
-    (
-        "search_files",
-        "Search files for a pattern.",
-        {"pattern": TEXT, "path": TEXT, "glob": TEXT},
-        ["pattern"],
-    ),
-    ("shell", "Run a shell command.", {"command": TEXT, "timeout": COUNT}, ["command"]),
-    ("remember", "Remember something for later.", {"label": TEXT, "content": TEXT}, ["label", "content"]),
-    ("recall", "Look into earlier conversations.", {"query": TEXT, "session": TEXT}, ["query"]),
-    ("create_task", "Create a task.", {"name": TEXT}, ["name"]),
-)
+REMEMBER: ToolSpec = {
+    "name": "remember",
+    "description": "Remember something for later.",
+    "inputSchema": {
+        "json": {
+            "type": "object",
+            "properties": {"label": {"type": "string"}, "content": {"type": "string"}},
+            "required": ["label", "content"],
+        }
+    },
+}
 
 
 def specs() -> list[ToolSpec]:
-    """Tools of the shape tau offers."""
-    return [
-        {
-            "name": name,
-            "description": description,
-            "inputSchema": {"json": {"type": "object", "properties": properties, "required": required}},
-        }
-        for name, description, properties, required in TOOLS
-    ]
+    """The tools of tau as a model is told of them, and one that is yet to come."""
+    context = ToolContext(directory=Path.cwd(), state_dir=Path.cwd(), session_id="benchmark")
+    own = [tool for tool in build_tools(context) if tool.tool_name in KINDS]
+    return [*(tool.tool_spec for tool in own), REMEMBER]
 
 
 class Call:
