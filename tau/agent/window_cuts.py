@@ -26,6 +26,8 @@ def _size(value: Any) -> int:
     if isinstance(value, bytes):
         return min(len(value), BINARY_CHARS)
     if isinstance(value, dict):
+        if "json" in value:
+            return len(_text(value) or "")  # as it would be cut
         return sum(len(key) + _size(item) for key, item in value.items())
     if isinstance(value, list):
         return sum(map(_size, value))

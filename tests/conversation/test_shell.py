@@ -86,7 +86,7 @@ async def test_output_comes_while_the_command_runs_and_the_model_gets_it_once(be
         "sh -c 'echo begun; sleep 300 & sleep 300'",
         "trap '' TERM; echo begun; while :; do echo late; sleep 0.02; done",
         "echo begun; setsid sh -c 'trap \"\" TERM; while :; do echo late; sleep 0.02; done'",
-        "echo begun; yes late",
+        "echo begun; sleep 0.2; yes late",
     ],
     ids=["children", "trap", "session", "flood"],
 )

@@ -329,6 +329,9 @@ def test_too_much_output_stops_the_command(
 
 
 async def test_a_flood_neither_blocks_the_loop_nor_fills_the_memory(context: ToolContext) -> None:
+    small = agent_with(shell.tools(context), ("shell", {"command": "yes | head -c 1M"}))
+    async for _ in small.stream_async("go"):
+        pass  # what is loaded once is no part of what a flood takes
     agent = agent_with(shell.tools(context), ("shell", {"command": "yes | head -c 10M"}))
     delays: list[float] = []
 
@@ -344,7 +347,7 @@ async def test_a_flood_neither_blocks_the_loop_nor_fills_the_memory(context: Too
     async for _ in agent.stream_async("go"):
         pass
     ticking.cancel()
-    assert (context.spill_dir / "0001-shell.txt").stat().st_size == 10 << 20
+    assert (context.spill_dir / "0002-shell.txt").stat().st_size == 10 << 20
     assert memory("VmHWM") - before < 5 << 20
     assert max(delays) < 0.5
 
@@ -488,7 +491,7 @@ def test_descendants_are_found_by_ps_as_by_proc() -> None:
     started = subprocess.Popen(["sh", "-c", "sleep 300 & sleep 300"], start_new_session=True)
     tree = process_tree.ProcessTree(started, "none.ffff")
     try:
-        until(lambda: len(tree.members()) == 3)
+        until(lambda: [process.name for process in tree.members()] == ["sh", "sleep", "sleep"])
         by_ps = tree.members(process_tree.from_ps())
         assert [process._replace(session=0) for process in tree.members()] == by_ps
         assert [process.name for process in by_ps] == ["sh", "sleep", "sleep"]
