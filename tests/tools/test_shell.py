@@ -329,10 +329,7 @@ def test_too_much_output_stops_the_command(
 
 
 async def test_a_flood_neither_blocks_the_loop_nor_fills_the_memory(context: ToolContext) -> None:
-    small = agent_with(shell.tools(context), ("shell", {"command": "yes | head -c 1M"}))
-    async for _ in small.stream_async("go"):
-        pass  # what is loaded once is no part of what a flood takes
-    agent = agent_with(shell.tools(context), ("shell", {"command": "yes | head -c 10M"}))
+    agent = agent_with(shell.tools(context), ("shell", {"command": "yes | head -c 48M"}))
     delays: list[float] = []
 
     async def tick() -> None:
@@ -347,8 +344,8 @@ async def test_a_flood_neither_blocks_the_loop_nor_fills_the_memory(context: Too
     async for _ in agent.stream_async("go"):
         pass
     ticking.cancel()
-    assert (context.spill_dir / "0002-shell.txt").stat().st_size == 10 << 20
-    assert memory("VmHWM") - before < 5 << 20
+    assert (context.spill_dir / "0001-shell.txt").stat().st_size == 48 << 20
+    assert memory("VmHWM") - before < 12 << 20, "a quarter of what was written"
     assert max(delays) < 0.5
 
 
