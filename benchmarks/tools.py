@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import messages
+from benchmarks.delays import measured_delays
 from benchmarks.table import Row, report
 from benchmarks.tui import record, until_busy
 from tau.config.settings import ApprovalSettings, ModelSettings, Places, SessionsSettings, Settings
@@ -139,7 +140,6 @@ async def blocks(home: Path) -> list[Row]:
     record(home / "data", "long", messages(1_000), home)
     flood = shell("seq 1 400000; head -c 2000000 /dev/zero | tr '\\0' x")
     app = app_for(home, *reads, {"text": "all read"}, flood, {"text": "all run"}, resume="long")
-    late: list[float] = []
     rows: list[Row] = []
     async with app.run_test(size=(120, 40)) as pilot:
         screen = app.screen
@@ -148,22 +148,14 @@ async def blocks(home: Path) -> list[Row]:
             await pilot.pause(0.02)
         gc.collect()
 
-        async def tick() -> None:
-            while True:
-                begin = time.perf_counter()
-                await asyncio.sleep(0.002)
-                late.append((time.perf_counter() - begin - 0.002) * 1e3)
-
         for name, last in (
             (f"{CALLS} calls that read", "all read"),
             ("a command that prints 4.7 MB", "all run"),
         ):
-            late.clear()
-            ticking = asyncio.create_task(tick())
-            await pilot.press(*"go", "enter")
-            while screen.busy or last not in text_of(screen):
-                await asyncio.sleep(0.01)
-            ticking.cancel()
+            async with measured_delays() as late:
+                await pilot.press(*"go", "enter")
+                while screen.busy or last not in text_of(screen):
+                    await asyncio.sleep(0.01)
             rows.append((f"longest delay of the app's loop, {name} (ms)", max(late), 1.0, 20.0))
     assert app.conversation is not None
     await app.conversation.close()

@@ -16,10 +16,10 @@ import shutil
 import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from benchmarks.corpus import messages
+from benchmarks.delays import measured_delays
 from benchmarks.start import TAU, sealed, until
 from benchmarks.table import Row, report
 from tau.config.settings import ModelSettings, Places, SessionsSettings, Settings
@@ -78,18 +78,12 @@ async def longest_delay(home: Path) -> Row:
             await pilot.pause(0.02)
         gc.collect()
 
-        async def tick() -> None:
-            while True:
-                begin = time.perf_counter()
-                await asyncio.sleep(0.002)
-                late.append((time.perf_counter() - begin - 0.002) * 1e3)
-
         for _ in range(3):
             await pilot.press(*"go", "enter")
             await until_busy(screen, True)
-            ticking = asyncio.create_task(tick())
-            await until_busy(screen, False)
-            ticking.cancel()
+            async with measured_delays() as delays:
+                await until_busy(screen, False)
+            late += delays
     assert app.conversation is not None
     await app.conversation.close()
     return ("longest delay of the app's loop in 3 turns at 1,000 messages (ms)", max(late), 1.0, 20.0)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import messages
+from benchmarks.delays import measured_delays
 from benchmarks.table import Row, report
 from tau.config.settings import (
     AgentSettings,
@@ -205,21 +206,10 @@ async def blocks(place: Path) -> Row:
     store.close()
     conversation = Conversation.start(settings, OpenRequest(channel="tui", session_id="long"))
     await conversation.model_ready()
-    late: list[float] = []
-    running = True
-
-    async def tick() -> None:
-        while running:
-            begin = time.perf_counter()
-            await asyncio.sleep(0.001)
-            late.append((time.perf_counter() - begin - 0.001) * 1e3)
-
-    ticking = asyncio.create_task(tick())
-    for _ in range(5):
-        async for _event in conversation.send("And now?"):
-            pass
-    running = False
-    await ticking
+    async with measured_delays() as late:
+        for _ in range(5):
+            async for _event in conversation.send("And now?"):
+                pass
     await conversation.close()
     return ("longest delay of the screen's loop in 5 turns at 1,000 messages (ms)", max(late), 1.0, 20.0)
 

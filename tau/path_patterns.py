@@ -11,9 +11,11 @@ Unlike in git, ``?`` and ``[…]`` stand for a character, however many bytes it 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+S = TypeVar("S")
 
 LONGEST = 10_000
 """Characters of a pattern at most; no path is as long."""
@@ -244,9 +246,21 @@ def _escaped(text: str, at: int) -> tuple[str, int]:
 
 
 def _match(segments: Sequence[_Segment], names: Sequence[str]) -> bool:
-    """Match name by name; a place to return to is kept for the last ``**`` only, so the cost stays small."""
     if len(segments) == 2 and segments[0] is None and segments[1] is not None:
         return _fits_whole(segments[1], names[-1])
+    return fits_names(segments, names, _fits_whole)
+
+
+def fits_names(segments: Sequence[S | None], names: Sequence[str], fits: Callable[[S, str], object]) -> bool:
+    """Whether names fit segments, one by one; None stands for any number of names, also none.
+
+    A place to return to is kept for the last None only, so the cost is at most the product of both lengths.
+
+    Args:
+        segments: One a name.
+        names: Of a path.
+        fits: Whether one segment fits one name.
+    """
     at = name = resume = 0
     deep = -1
     while name < len(names):
@@ -258,7 +272,7 @@ def _match(segments: Sequence[_Segment], names: Sequence[str]) -> bool:
                 if at == len(segments):
                     return True
                 continue
-            if _fits_whole(segment, names[name]):
+            if fits(segment, names[name]):
                 at += 1
                 name += 1
                 continue

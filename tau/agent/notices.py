@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tau.display import one_line
+from tau.masking import mask
+
 OVERFLOW = "The conversation no longer fits the model's context window; start a new session with /new."
 MAX_TOKENS = "The reply hit the length limit; say so if you want me to continue."
 CANCELLED = "Turn cancelled."
@@ -24,9 +27,10 @@ DENIED_BEFORE = (
 )
 
 
-def not_judged(tool: str) -> str:
-    """What the model reads, and the record keeps, of a call that the gate could not judge."""
-    return f"The call of {tool} was not run, because it could not be judged; the log has the reason."
+def not_judged(tool: str, error: Exception) -> str:
+    """What person, model and record are told of a call that could not be judged or shown."""
+    reason = one_line(f"{type(error).__name__}: {mask(str(error))}", 200)
+    return f"The call of {tool} was not run, because it could not be judged ({reason}); tau.log has more."
 
 
 def denied(reason: str) -> str:

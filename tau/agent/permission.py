@@ -11,7 +11,7 @@ from typing import Any
 
 from tau.agent import notices
 from tau.agent.turn import Turn
-from tau.events import AgentEvent, ApprovalAsked, ApprovalRecord, Decision, ErrorRecord
+from tau.events import AgentEvent, ApprovalAsked, ApprovalRecord, Decision, ErrorRecord, Notice
 from tau.gate.gate import Gate, Verdict
 from tau.tools.refusals import Refused
 
@@ -52,7 +52,7 @@ class Permission:
         """
         if not isinstance(use["input"], Mapping):
             return notices.NO_ARGUMENTS
-        verdict = await self._judged(tool, use)
+        verdict = await self._judged(tool, use, turn)
         if verdict.action != "ask":
             return self._settled(verdict, tool, use, turn)
         if self._ask is None:
@@ -60,7 +60,7 @@ class Permission:
             return self._denied(use, turn, notices.NOBODY_TO_ASK)
         async with self._asking:
             # An answer given meanwhile may have approved or denied just this.
-            verdict = await self._judged(tool, use)
+            verdict = await self._judged(tool, use, turn)
             if verdict.action != "ask":
                 return self._settled(verdict, tool, use, turn)
             return await self._asked(self._ask, verdict, tool, use, turn)
@@ -74,20 +74,22 @@ class Permission:
             turn.rules[use["toolUseId"]] = verdict.rule
         return verdict.reason
 
-    async def _judged(self, tool: Any, use: Mapping[str, Any]) -> Verdict:
+    async def _judged(self, tool: Any, use: Mapping[str, Any], turn: Turn) -> Verdict:
         """The gate's verdict, to which the call is held when it runs. What cannot be judged does not run."""
         try:
             # A long command takes a while to parse, and paths are looked up on the disk.
             verdict = await asyncio.to_thread(self._gate.judge, tool, use["input"])
-        except Exception:
-            log.exception("A call of %s could not be judged", tool.tool_name)
-            return self._not_judged(tool)
+        except Exception as error:  # noqa: BLE001  # whatever fails, the call must not run
+            return self._not_judged(tool, turn, error)
         self._gate.context.calls.begin(use["toolUseId"], verdict.real)
         return verdict
 
-    def _not_judged(self, tool: Any) -> Verdict:
-        reason = notices.not_judged(tool.tool_name)
+    def _not_judged(self, tool: Any, turn: Turn, error: Exception) -> Verdict:
+        """Tell the person, the model, the record and the log why a call does not run."""
+        reason = notices.not_judged(tool.tool_name, error)
+        log.error("%s", reason, exc_info=error)
         self._record(ErrorRecord("tier_gate", reason))
+        turn.emit(Notice(reason, "error"))
         return Verdict("deny", reason)
 
     async def _asked(self, ask: Ask, verdict: Verdict, tool: Any, use: Mapping[str, Any], turn: Turn) -> str:
@@ -101,9 +103,8 @@ class Permission:
                 preview = await self._preview(tool, use)
             except Refused as refused:
                 return str(refused)  # it cannot be carried out, so there is nothing to ask
-            except Exception:
-                log.exception("A call of %s could not be shown", tool.tool_name)
-                return self._settled(self._not_judged(tool), tool, use, turn)
+            except Exception as error:  # noqa: BLE001  # a preview may be another package's
+                return self._settled(self._not_judged(tool, turn, error), tool, use, turn)
             # The model's ids repeat with some providers; an answer must not find another question.
             asked = ApprovalAsked(
                 secrets.token_hex(8),

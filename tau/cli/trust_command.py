@@ -21,8 +21,9 @@ def trust(directory: Path | None, show: bool, revoke: bool) -> int:
     Trust is for a whole repository with its worktrees, or for one directory outside of any. What may run
     without a question stays yours to say: a project's file can never approve anything.
     """
-    from tau.config.load import project_keys, real_directory
+    from tau.config.load import real_directory
     from tau.config.places import resolve_places
+    from tau.config.project_keys import project_keys
     from tau.config.trust import Trust, trust_root
 
     record = Trust(resolve_places(os.environ))

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from tau.config.merging import merge
 from tau.config.places import resolve_places
 from tau.config.schema import dotted, known, nearest, problems
 from tau.config.settings import (
@@ -151,60 +152,6 @@ def check(
     except ConfigError as error:
         return Findings([error.line()], reading.warnings, read, None)
     return Findings([], reading.warnings, read, loaded)
-
-
-class ProjectKeys(msgspec.Struct, frozen=True):
-    """What the project's file of a directory asks for beyond what any file may set.
-
-    Attributes:
-        path: The file.
-        trusted: Keys that count once the directory is trusted, dotted, with what servers run or reach.
-        never: Keys that never count, dotted.
-    """
-
-    path: Path
-    trusted: list[str]
-    never: list[str]
-
-
-def project_keys(directory: Path, environ: Mapping[str, str]) -> ProjectKeys | None:
-    """What the project's file of a directory asks for; None when there is no file that can be used.
-
-    Raises:
-        ConfigError: A place cannot be used.
-    """
-    found = candidates(
-        config=None,
-        directory=directory,
-        environ={key: value for key, value in environ.items() if key != "TAU_CONFIG"},
-        places=resolve_places(environ),
-    )
-    if found[0].kind != "project":
-        return None
-    try:
-        file = read_toml(found[0].path, follow_links=True)
-    except (FileNotFoundError, ConfigError):
-        return None  # the next start says what is wrong with it
-    if any(problem.level == "error" for problem in problems(file)):
-        return None
-    document = known(file.document)
-    never = list(loosening_keys(document))
-    trusted = [path for path in refused_keys(document) if path not in never]
-    return ProjectKeys(
-        file.path, [_with_value(document, path) for path in trusted], [dotted(path) for path in never]
-    )
-
-
-def _with_value(document: Document, path: KeyPath) -> str:
-    """A key, with what it would run or reach."""
-    value: Any = document
-    for part in path:
-        value = value[part]
-    if path[-2:-1] == ("mcp",):
-        value = " ".join([value["command"], *value.get("args", [])]) if "command" in value else value["url"]
-    elif path[-1] != "base_url":
-        return dotted(path)
-    return f"{dotted(path)} ({one_line(str(value), 200)})"
 
 
 def candidates(
@@ -378,39 +325,6 @@ class _Reading:
             files=tuple(layer.file.path for layer in self.layers),
         )
         return Loaded(settings, self.warnings, tuple(self.layers))
-
-
-def merge(under: Document, over: Document) -> Document:
-    """The document `over` laid over `under`: tables key by key, any other value as a whole.
-
-    The lists of ``[approvals]`` are joined, so that no file can take back what another one denies; a server
-    of ``[mcp]`` replaces one of the same name whole, so that a tier set for one never holds for the other.
-    """
-    merged = _overlay(under, over)
-    for table, join in (("approvals", _joined), ("mcp", _replaced), ("profiles", _merged_each)):
-        if table in under and table in over:
-            merged[table] = join(under[table], over[table])
-    return merged
-
-
-def _overlay(under: Document, over: Document) -> Document:
-    merged = dict(under)
-    for key, value in over.items():
-        below = merged.get(key)
-        merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return merged
-
-
-def _joined(under: Document, over: Document) -> Document:
-    return {key: [*under.get(key, []), *over.get(key, [])] for key in {**under, **over}}
-
-
-def _replaced(under: Document, over: Document) -> Document:
-    return {**under, **over}
-
-
-def _merged_each(under: Document, over: Document) -> Document:
-    return {name: merge(under.get(name, {}), over.get(name, {})) for name in {**under, **over}}
 
 
 def _named(paths: list[KeyPath]) -> str:

@@ -307,10 +307,7 @@ class Core:
         """Bring the index up to date; the record is complete without it."""
         if self._answerer.runner is None or self._session is None:
             return
-        try:
-            self.catalog.record(self._session.reader, self._answerer.runner.take_recorded())
-        except Exception:
-            log.exception("The index does not know the last turn of session %s", self.state.session_id)
+        self.catalog.record(self._session.reader, self._answerer.runner.take_recorded())
 
     # Sessions -----------------------------------------------------------------------------------
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 P = ParamSpec("P")
 
 STOP_SECONDS = 10.0
@@ -75,9 +78,11 @@ class Engine:
     def begin(self, work: Coroutine[Any, Any, Any]) -> None:
         """Start a coroutine on the engine without waiting for it. Nothing happens once it has stopped."""
         try:
-            asyncio.run_coroutine_threadsafe(work, self._loop)
+            begun = asyncio.run_coroutine_threadsafe(work, self._loop)
         except RuntimeError:
             work.close()
+        else:
+            begun.add_done_callback(_log_failure)
 
     async def stop(self) -> None:
         """End the loop and wait for the thread, without blocking the caller's loop.
@@ -90,3 +95,9 @@ class Engine:
         end = caller.time() + STOP_SECONDS
         while self._thread.is_alive() and caller.time() < end:
             await asyncio.sleep(0.005)
+
+
+def _log_failure(work: Future[Any]) -> None:
+    """Nobody awaits work that was only begun, so a defect in it would pass unseen."""
+    if not work.cancelled() and (error := work.exception()) is not None:
+        log.error("Work on the engine failed", exc_info=error)

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from strands import ToolContext as Call
+from strands.types.tools import AgentTool
+
 from tau import masking
 from tau.tools import paths, replacing, text_form
 from tau.tools.context import DIGEST, ToolContext
 from tau.tools.refusals import Refused, Watch
+from tau.tools.subject import Subject
+from tau.tools.tool_kit import declare
 from tau.tools.unified_diff import Difference
 
 SECONDS = 30.0
@@ -86,6 +91,39 @@ class Changer:
         if before is None:
             return text_form.showable(change.summary)  # the model has just written all of it
         return text_form.showable(f"{change.summary}\n{change.difference.text}")
+
+
+def declared(
+    context: ToolContext,
+    plan: Callable[[ToolContext, Mapping[str, Any]], Change],
+    *,
+    name: str,
+    description: str,
+    arguments: dict[str, Any],
+) -> AgentTool:
+    """A tool that carries out the change of a file that its calls ask for.
+
+    Args:
+        context: What the tools of a run share.
+        plan: Works out the change of a call, given the context and the whole call.
+        name: What models call it by.
+        description: For models.
+        arguments: The JSON schemas of the arguments.
+    """
+    changer = Changer(context, lambda use: plan(context, use))
+
+    def change(tool_context: Call) -> str:
+        return changer.run(tool_context.tool_use, tool_context.cancel_signal)
+
+    return declare(
+        change,
+        name=name,
+        tier=2,
+        description=description,
+        arguments=arguments,
+        subject=Subject("path", "path"),
+        preview=changer.preview,
+    )
 
 
 def _basis(change: Change) -> str:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strands import ToolContext as Call
 from strands.types.tools import AgentTool
 
 from tau.tools import near_misses, paths, replacing, text_form
 from tau.tools.call_arguments import Edit, edits_argument, text_argument
-from tau.tools.changing import Change, Changer, check_known, check_masked, notes
+from tau.tools.changing import Change, check_known, check_masked, declared, notes
 from tau.tools.context import ToolContext
 from tau.tools.refusals import Refused
-from tau.tools.subject import Subject
-from tau.tools.tool_kit import declare
 from tau.tools.unified_diff import difference
 
 MOST_PLACES = 10
@@ -46,22 +43,7 @@ ARGUMENTS: dict[str, Any] = {
 
 def tools(context: ToolContext) -> Sequence[AgentTool]:
     """The factory behind the entry point."""
-    changer = Changer(context, lambda use: plan(context, use))
-
-    def edit_file(tool_context: Call) -> str:
-        return changer.run(tool_context.tool_use, tool_context.cancel_signal)
-
-    return [
-        declare(
-            edit_file,
-            name="edit_file",
-            tier=2,
-            description=DESCRIPTION,
-            arguments=ARGUMENTS,
-            subject=Subject("path", "path"),
-            preview=changer.preview,
-        )
-    ]
+    return [declared(context, plan, name="edit_file", description=DESCRIPTION, arguments=ARGUMENTS)]
 
 
 def plan(context: ToolContext, use: Mapping[str, Any]) -> Change:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
+from tau.path_patterns import fits_names
 from tau.tools.refusals import Refused
 
 _MOST_ALTERNATIVES = 64
@@ -50,28 +50,7 @@ class Glob:
     def matches(self, path: str) -> bool:
         """Whether a relative path, with ``/`` between names, matches."""
         names = path.split("/")
-        return any(_match(way, names) for way in self._ways)
-
-
-def _match(pattern: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:
-    """Match name by name; a place to return to is kept for the last ``**`` only, so the cost stays small."""
-    at, name = 0, 0
-    star, resume = -1, 0
-    while name < len(names):
-        if at < len(pattern) and pattern[at] is None:
-            star, resume = at, name
-            at += 1
-            continue
-        segment = pattern[at] if at < len(pattern) else None
-        if segment is not None and segment.match(names[name]):
-            at += 1
-            name += 1
-            continue
-        if star < 0:
-            return False
-        resume += 1
-        at, name = star + 1, resume
-    return all(segment is None for segment in pattern[at:])
+        return any(fits_names(way, names, re.Pattern.match) for way in self._ways)
 
 
 @lru_cache(maxsize=256)

@@ -15,6 +15,7 @@ from tau.events import (
     ApprovalRecord,
     Decision,
     ErrorRecord,
+    Notice,
     ToolCallRecord,
     ToolUseEnded,
     TurnEnd,
@@ -220,15 +221,17 @@ async def test_a_call_that_cannot_be_judged_or_shown_does_not_run(
         async with bench.open(can_ask=True) as conversation:
             events = await answered(conversation, "go")
             assert outcomes(events) == [("error", "denied")]
+            told = [event.text for event in events if isinstance(event, Notice)]
             session = conversation.state.session_id
         monkeypatch.undo()
         async with bench.open(resume=session) as conversation:
             stored = (await conversation.ready()).events
             (error,) = [event for event in stored if isinstance(event, ErrorRecord)]
             assert error.where == "tier_gate"
-            assert (
-                error.message
-                == "The call of jot_note was not run, because it could not be judged; the log has the reason."
+            assert told == [error.message]
+            assert error.message == (
+                "The call of jot_note was not run, because it could not be judged "
+                "(RuntimeError: out of order); tau.log has more."
             )
     assert not (bench.root / "note.txt").exists()
 

@@ -11,8 +11,18 @@ from hypothesis import strategies as st
 from tau.config.settings import ApprovalSettings
 from tau.errors import ConfigError
 from tau.gate.gate import Gate, Verdict
-from tau.gate.patterns import check, covers_path, covers_url, host_pattern, matches_path, mentions_url, parse
+from tau.gate.patterns import (
+    KINDS,
+    check,
+    covers_path,
+    covers_url,
+    host_pattern,
+    matches_path,
+    mentions_url,
+    parse,
+)
 from tau.tools.context import ToolContext
+from tau.tools.registry import build_tools
 from tau.tools.subject import Subject
 
 
@@ -276,3 +286,10 @@ def test_entries_that_can_be_used() -> None:
             deny=["shell: rm *", "shell: sudo *", "read_file: /etc/**"],
         )
     )
+
+
+def test_patterns_are_about_what_the_tools_say_they_are(tmp_path: Path) -> None:
+    context = ToolContext(directory=tmp_path, state_dir=tmp_path, session_id="s")
+    own = {tool.tool_name: tool for tool in build_tools(context)}
+    subjects = {name: getattr(tool, "subject", None) for name, tool in own.items() if name in KINDS}
+    assert {name: subject.kind if subject else None for name, subject in subjects.items()} == KINDS
