@@ -84,5 +84,5 @@ def _collect() -> None:
 
 
 def _set_aside() -> None:
-    gc.collect()
+    gc.collect(1)  # the rest was looked through within the last second; what is missed, at rest
     gc.freeze()

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 from textual.events import Resize
 from textual.geometry import Size
@@ -158,6 +159,8 @@ class EventsPane(ScrollView):
         super().__init__(id=id)
         self.entries: list[Entry] = []
         self._lines: list[Text] = []
+        self._strips: dict[int, Strip] = {}
+        self._drawn_for: tuple[int, Style] | None = None
 
     def show(self, events: Iterable[AgentEvent]) -> None:
         """Show stored events in place of everything."""
@@ -187,13 +190,20 @@ class EventsPane(ScrollView):
         width, base = self.size.width, self.rich_style
         if not 0 <= place < len(self._lines):
             return Strip.blank(width, base)
-        line = self._lines[place]
-        return Strip(line.render(self.app.console)).adjust_cell_length(width, base).apply_style(base)
+        if self._drawn_for != (width, base):
+            self._strips.clear()
+            self._drawn_for = width, base
+        if place not in self._strips:
+            # A strip keeps what it was cut into, so that a line which only moves is not drawn again.
+            drawn = Strip(self._lines[place].render(self.app.console))
+            self._strips[place] = drawn.adjust_cell_length(width, base).apply_style(base)
+        return self._strips[place]
 
     def _lay_out(self) -> None:
         if self.size.width <= 0:
             return
         self._lines = [line for entry in self.entries for line in self._lines_of(entry)]
+        self._strips.clear()
         self._grown(following=True)
 
     def _grown(self, following: bool) -> None:
