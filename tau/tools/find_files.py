@@ -22,8 +22,8 @@ MOST_FILES = 1_000
 SECONDS = 20.0
 
 DESCRIPTION = (
-    "Find files by name with a glob pattern: * and ? within a name, ** for any directories, {a,b} for "
-    "either. "
+    "Find files by name with a glob pattern. In it * and ? stay within a name, ** is any directories, {a,b} "
+    "is either. "
     "A pattern without / matches names in every directory below path (*.py); with / it matches from path "
     "(src/**/*.py). A pattern that ends with / finds directories. Hidden files are found; what .gitignore or "
     ".ignore leaves out is not, unless path lies in it. Results are relative to the working directory."

@@ -24,7 +24,7 @@ MOST_ENTRIES = 1_000
 SECONDS = 20.0
 
 DESCRIPTION = (
-    "List one directory: subdirectories end with /, files have their size in bytes, links show where they "
+    "List one directory. Subdirectories end with /, files have their size in bytes, links show where they "
     "lead. Hidden and ignored entries are listed, too; ignored ones are marked. "
     "To look for names in all directories below, use find_files."
 )

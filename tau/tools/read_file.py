@@ -33,7 +33,7 @@ _COUNTED_BYTES = 64 << 20
 _OFFSET = re.compile(r"\s*(\d{1,15})(?:\s*:\s*(\d{1,15}))?\s*")
 
 DESCRIPTION = (
-    "Read a text file as numbered lines, or look at an image (png, jpeg, gif, webp). "
+    "Read a text file as numbered lines, or look at an image. Images are png, jpeg, gif or webp. "
     "Long files and long lines are cut, and the last lines of the result say with which offset to go on: "
     'a line number, or "LINE:CHARACTER" to go on inside a long line. '
     "The number and the tab before each line are not part of the file."

@@ -32,7 +32,7 @@ _LARGE = 256 << 10
 _NEWLINE = re.compile(r"(?<!\\)(?:\\\\)*\\n|\n")
 
 DESCRIPTION = (
-    "Search the lines of files for a regular expression; the result has one PATH:LINE: TEXT for each line "
+    "Search the lines of files for a regular expression. The result has one PATH:LINE: TEXT for each line "
     "that matches. (?i) at the beginning ignores case; \\ before . ( [ { * + ? makes it plain. It matches "
     "within a line, never across lines. Hidden files are searched; binary files and what .gitignore or "
     ".ignore leaves out are not, unless path lies in it. Paths are relative to the working directory."

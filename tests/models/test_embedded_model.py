@@ -24,12 +24,13 @@ from strands.types.exceptions import ContextWindowOverflowException
 from strands.types.streaming import StreamEvent
 from strands.types.tools import ToolChoice, ToolSpec
 
-from tau.config.settings import ModelSettings, Places
+from tau.config.settings import ModelSettings, Places, Settings
 from tau.errors import ModelCallFailed, ModelNotReady, TauError
 from tau.models import embedded
 from tau.models.embedded.install import install
 from tau.models.embedded.model import EmbeddedModel
 from tau.models.embedded.process import Child, Lease
+from tau.models.registry import prepare
 
 pytestmark = pytest.mark.embedded
 
@@ -194,6 +195,21 @@ async def test_an_answer_streams_and_is_counted(lasting: EmbeddedModel) -> None:
     assert usage["outputTokens"] > 5
     assert usage["totalTokens"] == usage["inputTokens"] + usage["outputTokens"]
     assert lasting.context_window_limit == 4096
+
+
+async def test_what_the_cache_had_is_counted_once(small_places: Places, tmp_path: Path) -> None:
+    table = ModelSettings(provider="embedded", weights=WEIGHTS, context_window=4096, max_tokens=5)
+    settings = Settings(places=small_places, directory=tmp_path, models={"default": table})
+    prepared = await prepare(settings, "default", environ=os.environ)
+    try:
+        for _ in range(2):
+            events = [event async for event in prepared.model.stream(said("Count to three."))]
+    finally:
+        prepared.close()
+    reported = events[-1]["metadata"]["usage"]
+    usage = prepared.count_usage(reported)
+    assert usage.cached_tokens > 0
+    assert usage.request_tokens == reported["inputTokens"]
 
 
 async def test_text_arrives_while_it_is_generated(model: EmbeddedModel) -> None:

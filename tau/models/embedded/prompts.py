@@ -31,18 +31,25 @@ _CHOICE = (
 _FORCED = "Choose the tool for the request. Write its name and its arguments as JSON."
 
 _EXAMPLES: tuple[tuple[str, str, str], ...] = (
-    ("read_file", "What does setup.py do?", '{"path": "setup.py"}'),
+    ("list_files", "Which files are here?", '{"path": "."}'),
     (NONE, "What is a tuple in Python?", ""),
-    ("shell", "Which files are here?", '{"command": "ls"}'),
-    (NONE, "Who was Ada Lovelace?", ""),
-    ("search_files", "Where is parse_date defined?", '{"pattern": "def parse_date"}'),
-    (NONE, "Write a function that sorts a list", ""),
-    ("read_file", "Sum up docs/notes.md", '{"path": "docs/notes.md"}'),
+    ("fetch_url", "What does https://example.com/a say?", '{"url": "https://example.com/a"}'),
+    (NONE, "Who painted the Mona Lisa?", ""),
     ("shell", "Count the words of a.log", '{"command": "wc -w a.log"}'),
+    ("read_file", "Sum up docs/notes.md", '{"path": "docs/notes.md"}'),
+    ("find_files", "Find all CSS files", '{"pattern": "*.css"}'),
+    (NONE, "Write a poem about rain", ""),
+    ("search_files", "Where is parse_date defined?", '{"pattern": "def parse_date"}'),
     (NONE, "Hi!", ""),
+    ("read_file", "What does setup.py do?", '{"path": "setup.py"}'),
     ("write_file", "Write hello to hi.txt", '{"path": "hi.txt", "content": "hello"}'),
-    ("edit_file", "In a.py rename foo to bar", '{"path": "a.py", "edits": [{"old": "foo", "new": "bar"}]}'),
     (NONE, "How do I undo a commit in git?", ""),
+    (
+        "edit_file",
+        "In b.py change x = 1 to x = 2",
+        '{"path": "b.py", "edits": [{"old": "x = 1", "new": "x = 2"}]}',
+    ),
+    (NONE, "How do I say cheese in Spanish?", ""),
     ("remember", "Remember that I use tabs", '{"label": "indentation", "content": "The user uses tabs."}'),
 )
 """Requests and their choices; without these a model of this size calls a tool for nearly everything."""
