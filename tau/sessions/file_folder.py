@@ -19,12 +19,13 @@ SESSIONS = "sessions"
 SESSION_PART = "session.json"
 META_PART = "meta.json"
 EVENTS_PART = "events.jsonl"
-SCRATCH_PART = ".reply"
+REPLY_PART = ".reply"
+RESULTS_PART = ".results"
 AGENT_FOLDER = f"agents/{AGENT_ID}"
 AGENT_PART = f"{AGENT_FOLDER}/agent.json"
 MESSAGES_FOLDER = f"{AGENT_FOLDER}/messages"
 
-_ROOT_FILES = (SESSION_PART, META_PART, EVENTS_PART, SCRATCH_PART, JOURNAL_NAME, LOCK_NAME)
+_ROOT_FILES = (SESSION_PART, META_PART, EVENTS_PART, REPLY_PART, RESULTS_PART, JOURNAL_NAME, LOCK_NAME)
 
 
 def message_name(index: int) -> str:

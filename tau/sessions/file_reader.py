@@ -19,7 +19,6 @@ from tau.sessions.file_folder import (
     EVENTS_PART,
     MESSAGES_FOLDER,
     META_PART,
-    SCRATCH_PART,
     SESSION_PART,
     Folder,
     message_index,
@@ -29,6 +28,7 @@ from tau.sessions.file_folder import (
 from tau.sessions.file_journal import Journal, Place
 from tau.sessions.file_journal_lines import EVENT, MESSAGE, Record
 from tau.sessions.file_records import KIND_OF_PART, is_object, state_content, stored_message
+from tau.sessions.file_scratch import read_reply, read_results
 from tau.sessions.file_words import WordsSought
 from tau.sessions.plain_json import (
     NotJson,
@@ -174,13 +174,12 @@ class FileReader(SessionReader):
             self._note(part, error.strerror or "unreadable", index=index)
 
     def scratch(self) -> str:
-        """The content of ``.reply``; a character cut in two by a kill becomes U+FFFD."""
-        with self._folder.reading(SCRATCH_PART):
-            try:
-                data, _stamp = fs.read_file(SCRATCH_PART, self._folder.root)
-            except FileNotFoundError:
-                return ""
-        return data.decode("utf-8", "replace")
+        """The content of ``.reply``."""
+        return read_reply(self._folder)
+
+    def kept_results(self) -> list[dict[str, Any]]:
+        """The lines of ``.results``."""
+        return read_results(self._folder)
 
     def agent_state(self) -> AgentState | None:
         """The state of ``agent.json``, or of the log where that is later."""

@@ -14,7 +14,8 @@ from tau.sessions.file_folder import (
     EVENTS_PART,
     MESSAGES_FOLDER,
     META_PART,
-    SCRATCH_PART,
+    REPLY_PART,
+    RESULTS_PART,
     SESSION_PART,
     Folder,
     message_index,
@@ -26,6 +27,7 @@ from tau.sessions.file_journal_lines import EVENT, MESSAGE, Entry
 from tau.sessions.file_lock import SessionLock
 from tau.sessions.file_reader import FileReader
 from tau.sessions.file_records import KIND_OF_PART, agent_file, stored_message
+from tau.sessions.file_scratch import ScratchFile
 from tau.sessions.plain_json import (
     NotJson,
     decode_object,
@@ -55,7 +57,9 @@ class FileWriter(FileReader, SessionWriter):
     def __init__(self, folder: Folder, lock: SessionLock, closed: Callable[[FileWriter], None]) -> None:
         self._lock: SessionLock | None = lock
         self._closed = closed
-        self._events = self._scratch = -1
+        self._events = -1
+        self._reply = ScratchFile(folder, REPLY_PART)
+        self._results = ScratchFile(folder, RESULTS_PART)
         self._count = self._stamp = 0
         self._created_at = ""
         self._recorded = 0
@@ -184,18 +188,22 @@ class FileWriter(FileReader, SessionWriter):
     def append_scratch(self, text: str) -> None:
         """A write to ``.reply``, which is no part of the log."""
         self._held()
-        with self._folder.writing(SCRATCH_PART):
-            if self._scratch < 0:
-                self._scratch = fs.open_for_append(SCRATCH_PART, self._folder.root)
-            fs.write_all(self._scratch, text.encode("utf-8", "replace"))
+        self._reply.append(text.encode("utf-8", "replace"))
 
     def clear_scratch(self) -> None:
         """Cut ``.reply`` down to nothing."""
         self._held()
-        with self._folder.writing(SCRATCH_PART):
-            if self._scratch < 0:
-                self._scratch = fs.open_for_append(SCRATCH_PART, self._folder.root)
-            os.ftruncate(self._scratch, 0)
+        self._reply.clear()
+
+    def keep_result(self, result: Mapping[str, Any]) -> None:
+        """A line of ``.results``, which is no part of the log."""
+        self._held()
+        self._results.append_line(encode(dict(result)))
+
+    def clear_kept_results(self) -> None:
+        """Cut ``.results`` down to nothing."""
+        self._held()
+        self._results.clear()
 
     def flush(self) -> None:
         """Wait once, for the log."""
@@ -217,8 +225,8 @@ class FileWriter(FileReader, SessionWriter):
                 self._journal.flush()
         finally:
             os.close(self._events)
-            if self._scratch >= 0:
-                os.close(self._scratch)
+            self._reply.close()
+            self._results.close()
             super().close()
             lock.release()
             self._closed(self)

@@ -36,6 +36,7 @@ class _Session:
         self.messages: list[StoredMessage] = []
         self.agent: dict[str, Any] | None = None
         self.events: list[dict[str, Any]] = []
+        self.kept: list[dict[str, Any]] = []
         self.holder: Holder | None = None
 
 
@@ -75,6 +76,10 @@ class _MemoryReader(SessionReader):
             )
             for stored in kept
         ]
+
+    def kept_results(self) -> list[dict[str, Any]]:
+        with self._session.lock:
+            return [plain_copy(result) for result in self._session.kept]
 
     def agent_state(self) -> AgentState | None:
         with self._session.lock:
@@ -146,6 +151,17 @@ class _MemoryWriter(_MemoryReader, SessionWriter):
         copy = plain_copy(dict(event))
         with session.lock:
             session.events.append(copy)
+
+    def keep_result(self, result: Mapping[str, Any]) -> None:
+        session = self._held()
+        copy = plain_copy(dict(result))
+        with session.lock:
+            session.kept.append(copy)
+
+    def clear_kept_results(self) -> None:
+        session = self._held()
+        with session.lock:
+            session.kept.clear()
 
     def flush(self) -> None:
         self._held()

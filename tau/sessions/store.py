@@ -14,6 +14,9 @@ Promises every store keeps:
   the store declares itself durable; what was appended before a kill survives the kill.
 - **One writer**: a session is held by at most one writer, across processes where the store is shared; the
   hold ends with its process.
+- **Scratch is no record**: what streams of a reply, and results of calls, may be kept until the message that
+  holds them is recorded. Both survive a kill, neither is waited for, and neither shows in a summary or among
+  messages and events. Both are optional: a store that keeps no scratch inherits methods that do nothing.
 - **Reading never writes** and never waits for a writer. What is damaged is named and skipped, and never
   hides what is sound.
 
@@ -123,6 +126,14 @@ class SessionReader(ABC):
         """
         return ""
 
+    def kept_results(self) -> list[dict[str, Any]]:
+        """What `SessionWriter.keep_result` kept since it was last cleared, in order; empty in most sessions.
+
+        It is no part of the record. What a kill cut short, or what is damaged, is left out, and hides nothing
+        that was kept before or after it. A store without it returns an empty list.
+        """
+        return []
+
     @abstractmethod
     def agent_state(self) -> AgentState | None:
         """The agent's state, or None when none was written or it is damaged."""
@@ -208,7 +219,30 @@ class SessionWriter(SessionReader):
         """
 
     def clear_scratch(self) -> None:
-        """Empty what `scratch` returns; its text is recorded or given up.
+        """Empty what `scratch` returns; its text is recorded or given up. Leaves `kept_results` alone.
+
+        Raises:
+            StoreWriteFailed: The disk refused.
+        """
+
+    def keep_result(self, result: Mapping[str, Any]) -> None:
+        """Add to what `kept_results` returns: a call has ended, and its result is in no message yet.
+
+        Survives a kill when this returns, and the session's being closed and opened again. Never waits for
+        the disk: a power cut may take it, whether or not `flush` was called. Does not move `updated_at`.
+
+        Args:
+            result: A JSON object, which the store does not look into.
+
+        Raises:
+            ValueError: It is not plain JSON; nothing was kept.
+            StoreWriteFailed: The disk refused; it is not kept, and what was kept before still is.
+        """
+
+    def clear_kept_results(self) -> None:
+        """Empty what `kept_results` returns; it is recorded or given up. Leaves `scratch` alone.
+
+        Cheap when nothing is kept.
 
         Raises:
             StoreWriteFailed: The disk refused.

@@ -287,6 +287,51 @@ class SessionStoreContract:
         assert store.read(writer.session_id).scratch() == ""
         assert writer.summary() == before
 
+    def test_results_are_kept_or_not_at_all(self, store: SessionStore, writer: SessionWriter) -> None:
+        """In order, as they were, in copies; they are no part of the record, and go when they are cleared."""
+        first: dict[str, Any] = {"message": "m", "result": {"content": [{"text": 'é\n"x"\r\u2028'}, {}]}}
+        second: dict[str, Any] = {"bytes": {"__bytes_encoded__": True, "data": "AAEC" * 50_000}, "n": None}
+        writer.append(0, text("m0"))
+        before = _everything(writer)
+        assert writer.kept_results() == []
+        writer.clear_kept_results()
+        writer.keep_result(first)
+        kept = [first] if writer.kept_results() else []
+        writer.keep_result(second)
+        kept += [second] if kept else []
+        assert writer.kept_results() == kept
+        for result in writer.kept_results():
+            result.clear()
+        with store.read(writer.session_id) as reader:
+            assert reader.kept_results() == kept
+            assert _everything(reader) == before
+        writer.clear_kept_results()
+        assert writer.kept_results() == store.read(writer.session_id).kept_results() == []
+        writer.keep_result(second)
+        assert writer.kept_results() == kept[1:]
+        assert _everything(writer) == before
+        assert list(writer.damage()) == []
+
+    def test_what_streams_and_results_are_cleared_each_by_itself(self, writer: SessionWriter) -> None:
+        """To clear one scratch leaves the other."""
+        writer.append_scratch("half a reply")
+        writer.keep_result({"n": 1})
+        streamed, kept = writer.scratch(), writer.kept_results()
+        writer.clear_scratch()
+        assert (writer.scratch(), writer.kept_results()) == ("", kept)
+        writer.append_scratch("half a reply")
+        writer.clear_kept_results()
+        assert (writer.scratch(), writer.kept_results()) == (streamed, [])
+
+    def test_a_result_that_is_no_json(self, writer: SessionWriter) -> None:
+        """Refused as ValueError, or not looked at where none are kept; what is kept stays."""
+        writer.keep_result({"n": 1})
+        kept = writer.kept_results()
+        if kept:
+            with pytest.raises(ValueError, match="JSON"):
+                writer.keep_result({"bytes": b"x"})
+        assert writer.kept_results() == kept
+
     def test_redact_replaces_what_is_shown(self, store: SessionStore, writer: SessionWriter) -> None:
         """`redact` changes one message, keeps its index and time, and marks it; others stay."""
         _fill(writer, 3)
@@ -568,16 +613,23 @@ class SessionStoreContract:
             writer.append_event({"kind": "notice", "text": "x"})
             writer.write_agent_state(AgentState(state={"a": 1}))
             writer.patch_meta({"title": "t"})
-            expected = _everything(writer)
+            writer.keep_result({"n": 1})
+            expected, kept = _everything(writer), writer.kept_results()
         first.close()
         second = make_store()
         try:
             with second.read("s1") as reader:
                 assert _everything(reader) == expected
+                assert reader.kept_results() == kept
             with second.hold("s1") as writer:
                 assert _everything(writer) == expected
+                assert writer.kept_results() == kept
                 writer.append(12, text("m12"))
                 assert writer.count() == 13
+                assert writer.kept_results() == kept
+                writer.clear_kept_results()
+            with second.read("s1") as reader:
+                assert reader.kept_results() == []
         finally:
             second.close()
 
@@ -595,7 +647,7 @@ class SessionStoreContract:
             second.close()
 
     def test_a_hold_is_kept_between_processes(self, make_store: MakeStore) -> None:
-        """Another process is refused, named and readable; kill -9 frees it, and what it appended is there."""
+        """Another process is refused, named and readable; kill -9 frees it, and what it wrote is there."""
         store = make_store()
         _only_if(store, store.capabilities.shared, "shared")
         child, acknowledged = _in_child(make_store)
@@ -609,11 +661,14 @@ class SessionStoreContract:
             assert str(child) in refused.value.holder
             with store.read("s1") as reader:
                 assert _words(reader) == [f"m{index}" for index in range(5)]
+                kept = reader.kept_results()
+            assert kept in ([], [{"n": 1}])
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         with _hold_within(store, "s1") as writer:
             assert _words(writer) == [f"m{index}" for index in range(5)]
+            assert writer.kept_results() == kept
             writer.append(5, text("m5"))
         assert store.holder("s1") is None
         store.close()
@@ -661,7 +716,9 @@ def _only_if(store: SessionStore, declared: bool, what: str) -> None:
 
 
 def _in_child(make_store: MakeStore) -> tuple[int, Callable[[], int]]:
-    """A child process that creates the session s1, appends five messages and holds it until it is killed.
+    """A child process that creates the session s1, writes to it and holds it until it is killed.
+
+    It appends five messages and keeps a result.
 
     Returns:
         The child's process id, and a call that waits until it is ready and returns what it acknowledged.
@@ -673,6 +730,7 @@ def _in_child(make_store: MakeStore) -> tuple[int, Callable[[], int]]:
         try:
             writer = make_store().create("s1", meta={})
             _fill(writer, 5)
+            writer.keep_result({"n": 1})
             os.write(writing, bytes([writer.count()]))
             signal.pause()
         finally:

@@ -326,6 +326,41 @@ def test_events_that_a_power_cut_took(store: SessionStore, folder: Path, left: f
         assert [event["text"] for event in writer.events()] == [*expected, "e4"]
 
 
+# Results that are not recorded yet -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left", [0, 1, 6, -1])
+def test_a_kept_result_that_was_cut_short(store: SessionStore, folder: Path, left: int) -> None:
+    """Left out, unless only its line's end is missing; what is kept next begins on a line of its own."""
+    writer = record(store)
+    writer.clear_kept_results()
+    writer.keep_result({"n": 1})
+    writer.close()
+    path = folder / ".results"
+    line = path.read_bytes()
+    path.write_bytes(line + line[:left])
+    expected = [{"n": 1}] * (2 if left == -1 else 1)
+    with store.read(ID) as reader:
+        assert reader.kept_results() == expected
+    with store.hold(ID) as writer:
+        writer.keep_result({"n": 2})
+        assert writer.kept_results() == [*expected, {"n": 2}]
+        assert list(writer.damage()) == []
+        writer.clear_kept_results()
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("spoil", [b"\0" * 40, b"[]", b"{half", b"\xff\xfe", b""])
+def test_damage_among_kept_results(store: SessionStore, folder: Path, spoil: bytes) -> None:
+    """It hides none of the others."""
+    writer = record(store)
+    path = folder / ".results"
+    path.write_bytes(path.read_bytes() + spoil + b"\n")
+    writer.keep_result({"n": 1})
+    assert writer.kept_results() == [{"n": 0}, {"n": 1}]
+    assert list(writer.damage()) == []
+
+
 # The log ----------------------------------------------------------------------------------------
 
 

@@ -36,6 +36,8 @@ PARTS = [
     "agents/tau/messages/000001.json",
     ".journal",
     ".lock",
+    ".reply",
+    ".results",
 ]
 
 
@@ -66,6 +68,8 @@ def record(store: SessionStore, count: int = 3) -> SessionWriter:
         writer.append(index, text(f"m{index}"))
     writer.append_event({"kind": "notice", "text": "x"})
     writer.write_agent_state(AgentState(state={"a": 1}, conversation_manager_state={"b": 2}))
+    writer.append_scratch("half a reply")
+    writer.keep_result({"n": 0})
     return writer
 
 
@@ -332,9 +336,13 @@ def test_a_full_disk(tmp_path: Path) -> None:
             lambda: writer.patch_meta({"title": "x" * 20_000}),
             lambda: writer.write_agent_state(AgentState(state={"x": "x" * 20_000})),
             lambda: writer.append_event({"kind": "notice", "text": "x" * 20_000}),
+            lambda: writer.append_scratch("x" * 20_000),
+            lambda: writer.keep_result({"text": "x" * 20_000}),
         ):
             with pytest.raises(StoreWriteFailed):
                 attempt()
+        assert writer.scratch() == "half a reply"
+        assert writer.kept_results() == [{"n": 0}]
         with contextlib.suppress(StoreWriteFailed):
             writer.redact(1, text("x" * 20_000))
         for number in range(40):
@@ -348,6 +356,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         writer.append(count, big)
         writer.patch_meta({"title": "after"})
         writer.append_event({"kind": "notice", "text": "after"})
+        writer.keep_result({"n": 1})
         writer.close()
         with store.read(ID) as reader:
             assert [stored.index for stored in reader.messages()] == list(range(count + 1))
@@ -355,6 +364,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
             assert reader.meta()["title"] == "after"
             assert reader.agent_state() == AgentState(state={"a": 1}, conversation_manager_state={"b": 2})
             assert [event["text"] for event in reader.events()] == ["x", "after"]
+            assert reader.kept_results() == [{"n": 0}, {"n": 1}]
             assert list(reader.damage()) == []
         store.close()
     finally:

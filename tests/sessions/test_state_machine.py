@@ -82,7 +82,7 @@ class Stores(RuleBasedStateMachine):
             return
         self.writers[session_id] = self.store.create(session_id, meta=meta)
         kept = {key: value for key, value in meta.items() if value is not None}
-        self.model[session_id] = {"meta": kept, "messages": [], "events": [], "state": None}
+        self.model[session_id] = {"meta": kept, "messages": [], "events": [], "state": None, "kept": []}
         self.moved(session_id)
 
     @rule(session_id=IDS)
@@ -157,6 +157,18 @@ class Stores(RuleBasedStateMachine):
             writer.write_agent_state(written)
             self.model[session_id]["state"] = copy.deepcopy(written)
 
+    @rule(session_id=IDS, result=OBJECTS)
+    def keep_result(self, session_id: str, result: dict[str, Any]) -> None:
+        if writer := self.writers.get(session_id):
+            writer.keep_result(result)
+            self.model[session_id]["kept"].append(copy.deepcopy(result))
+
+    @rule(session_id=IDS)
+    def clear_kept_results(self, session_id: str) -> None:
+        if writer := self.writers.get(session_id):
+            writer.clear_kept_results()
+            self.model[session_id]["kept"].clear()
+
     @rule(session_id=IDS)
     def flush(self, session_id: str) -> None:
         if writer := self.writers.get(session_id):
@@ -211,6 +223,7 @@ class Stores(RuleBasedStateMachine):
         assert reader.events() == model["events"]
         assert reader.events(limit=2) == model["events"][-2:]
         assert reader.agent_state() == model["state"]
+        assert reader.kept_results() == model["kept"]
 
 
 class MemoryStores(Stores):
