@@ -138,26 +138,40 @@ def search(words: tuple[str, ...], limit: int, *, everywhere: bool, as_json: boo
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "json"]),
+    type=click.Choice(["markdown", "html", "json"]),
     help="The form; by default what the name of FILE says, else markdown.",
 )
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of stdout."
 )
+@click.option("--chain", is_flag=True, help="With all sessions it continues and those that continue it.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @_EVERYWHERE
 @shared_options
-def export(session: str, form: str | None, output: Path | None, *, force: bool, everywhere: bool) -> None:
+def export(
+    session: str, form: str | None, output: Path | None, *, chain: bool, force: bool, everywhere: bool
+) -> None:
     """Write a whole session as one document."""
-    from tau.cli.exporting import write_file, write_stdout
+    from tau.cli.exporting import write_stdout
+    from tau.sessions.export import SUFFIXES, ExportReport, export_chain, export_session
+    from tau.sessions.export_file import write_export
+    from tau.sessions.export_parts import TextOut
 
-    form = form or ("json" if output is not None and output.suffix == ".json" else "markdown")
+    chosen = form or SUFFIXES.get(output.suffix.lower() if output is not None else "", "markdown")
     with _record(everywhere=everywhere) as record, _opened(record, session) as reader:
+
+        def write(out: TextOut) -> ExportReport:
+            if chain:
+                return export_chain(chosen, record.store.read, reader.session_id, out)
+            return export_session(chosen, reader, out)
+
         if output is None or output == Path("-"):
-            report = write_stdout(reader, form)
+            report = write_stdout(write)
         else:
-            report = write_file(reader, form, output, force=force)
+            report = write_export(output, write, force=force, hint="--force replaces it")
             tell(f"Exported {report.messages} messages to {output}")
+        for missing in report.missing:
+            tell(f"Session {missing} comes before this one and cannot be read: left out")
         _tell_damage(report.damage)
 
 

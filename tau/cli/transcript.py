@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tau.display import one_line
+from tau.sessions.listing import links
 from tau.sessions.records import SessionSummary, StoredMessage
 
 RESULT_LINES = 20
@@ -27,9 +28,8 @@ def heading(summary: SessionSummary, held_by: str) -> Iterator[str]:
         summary.text("directory"),
     ]
     yield " · ".join(fact for fact in facts if fact)
-    for key, said in (("compacted_from", "Summary of"), ("compacted_to", "Carried on in")):
-        if other := summary.text(key):
-            yield f"{said} {other}"
+    for phrase, other in links(summary):
+        yield f"{phrase.capitalize()} {other}"
     if held_by:
         yield f"Open now in {held_by}"
     yield ""

@@ -5,6 +5,13 @@ from __future__ import annotations
 from tau.display import one_line
 from tau.sessions.records import SessionSummary
 
+_LINKS = (("compacted_from", "continues"), ("forked_from", "forked from"), ("compacted_to", "continued by"))
+
+
+def links(summary: SessionSummary) -> list[tuple[str, str]]:
+    """How a session is linked to others: ``continues``, ``forked from`` or ``continued by``, and the id."""
+    return [(phrase, other) for key, phrase in _LINKS if (other := summary.text(key))]
+
 
 def listed_line(number: int, summary: SessionSummary) -> str:
     """A session as ``/sessions`` prints it: ``n. id date channel title (N messages)``. The date is UTC."""

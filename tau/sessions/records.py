@@ -30,6 +30,7 @@ MetaValue: TypeAlias = str | int | float | bool | None
 Meta: TypeAlias = dict[str, MetaValue]
 """A session's metadata: one flat object. See docs/sessions.md for the keys tau writes."""
 
+_ORIGIN = "tau_origin"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 
 
@@ -151,7 +152,8 @@ class ListQuery:
         limit: At most so many.
         offset: Skip so many of the newest.
         exclude: A session never listed (the current one).
-        include_unlisted: Also sessions without messages and unnamed one-shots (channel ``run`` or ``json``).
+        include_unlisted: Also sessions without messages, unnamed one-shots (channel ``run`` or ``json``), and
+            those whose beginning was not copied to its end.
     """
 
     directory: str | None = None
@@ -168,6 +170,8 @@ class ListQuery:
             return False
         if self.include_unlisted:
             return True
+        if summary.meta.get("unfinished"):
+            return False
         one_shot = summary.text("channel") in ("run", "json") and not summary.text("name")
         return summary.message_count > 0 and not one_shot
 
@@ -203,6 +207,39 @@ def message_text(message: Message) -> str:
                 str(item["text"]) for item in result["content"] if isinstance(item, dict) and "text" in item
             )
     return "\n".join(part for part in parts if part)
+
+
+def with_origin(message: Message, session_id: str, index: int) -> Message:
+    """A copy of a message for another session, marked with the place it was first recorded at.
+
+    Args:
+        message: As it is recorded in the session that it is copied from.
+        session_id: Of that session.
+        index: Its index there.
+
+    Returns:
+        The message with ``metadata.custom.tau_origin`` set to ``{"session": …, "index": …}``; one that is a
+        copy itself keeps the origin it has. Providers are never sent a message's metadata.
+    """
+    if origin_of(message) is not None:
+        return message
+    metadata = message.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    custom = metadata.get("custom")
+    custom = custom if isinstance(custom, dict) else {}
+    origin = {"session": session_id, "index": index}
+    return {**message, "metadata": {**metadata, "custom": {**custom, _ORIGIN: origin}}}
+
+
+def origin_of(message: Message) -> tuple[str, int] | None:
+    """The session and the index that a copied message was first recorded at; None when it is no copy."""
+    value: Any = message
+    for key in ("metadata", "custom", _ORIGIN):
+        value = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    session_id, index = value.get("session"), value.get("index")
+    return (session_id, index) if isinstance(session_id, str) and isinstance(index, int) else None
 
 
 def title_of(text: str) -> str:

@@ -105,6 +105,11 @@ def index_text(text: str) -> str:
     return _split(fold(text))
 
 
+def tokens_of(folded: str) -> list[str]:
+    """The tokens of a text that is folded already, in order."""
+    return _TOKEN.findall(_split(folded))
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One thing a search looks for.
@@ -129,7 +134,7 @@ def parse(words: str) -> list[Term]:
     terms: list[Term] = []
     for place, text in enumerate(written, start=1):
         folded = " ".join(fold(text).split())
-        tokens = tuple(_TOKEN.findall(_split(folded)))
+        tokens = tuple(tokens_of(folded))
         if not tokens and not folded:
             continue
         literal = folded if not tokens or _PUNCTUATION.search(folded) else ""
@@ -165,7 +170,7 @@ def occurrences(text: str, terms: Sequence[Term]) -> int:
         return 0
     if not has_literals(text, terms):
         return 0
-    tokens = f" {' '.join(_TOKEN.findall(_split(folded)))} "
+    tokens = f" {' '.join(tokens_of(folded))} "
     total = 0
     for term in terms:
         if not term.tokens:

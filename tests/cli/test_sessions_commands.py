@@ -107,7 +107,8 @@ def test_export_to_stdout_and_to_a_file(recorded: TauEnv, tmp_path: Path) -> Non
     assert "Where does the quail nest?" in markdown
     assert "4 of 4 messages." in markdown
     exported = json.loads(recorded.run("sessions", "export", "older", "--format", "json").stdout)
-    assert [entry["index"] for entry in exported["messages"]] == [0, 1, 2, 3]
+    (session,) = exported["sessions"]
+    assert [entry["index"] for entry in session["messages"]] == [0, 1, 2, 3]
     file = tmp_path / "quail.json"
     done = recorded.run("sessions", "export", "older", "-o", str(file))
     assert (done.returncode, done.stdout) == (0, "")
@@ -146,7 +147,7 @@ def test_an_export_is_utf8_in_any_locale(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "→ é 漢字"})
     assert tau_env.run("chat", "--name", "words", "ça").returncode == 0
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    for form in ("markdown", "json"):
+    for form in ("markdown", "html", "json"):
         done = tau_env.run("sessions", "export", "words", "--format", form, environ=ascii_only)
         assert "→ é 漢字" in done.stdout
 

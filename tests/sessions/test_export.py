@@ -6,9 +6,9 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from tau.errors import SessionUnusable
 from tau.events import NoticeRecord, to_line
-from tau.sessions.export import PAGE, ExportReport, export_json, export_markdown
+from tau.sessions.export import FORMS, export_session
+from tau.sessions.export_parts import PAGE
 from tau.sessions.file import open_store
 from tau.sessions.memory import open_store as open_memory
 from tau.sessions.records import AgentState
-from tau.sessions.store import SessionReader, SessionStore, StoreContext
+from tau.sessions.store import SessionStore, StoreContext
 from tests.sessions.planted import plant
 
-Export = Callable[[SessionReader, io.StringIO | TextIO], ExportReport]
 CALL = {"toolUse": {"toolUseId": "t1", "name": "shell", "input": {"command": "ls ```\n```"}}}
 RESULT = {
     "toolResult": {
@@ -49,7 +49,7 @@ def store(tmp_path: Path, data: Path) -> Iterator[SessionStore]:
 def markdown(store: SessionStore, session_id: str) -> str:
     out = io.StringIO()
     with store.read(session_id) as reader:
-        report = export_markdown(reader, out)
+        report = export_session("markdown", reader, out)
     assert report.characters == len(out.getvalue())
     return out.getvalue()
 
@@ -57,7 +57,7 @@ def markdown(store: SessionStore, session_id: str) -> str:
 def as_json(store: SessionStore, session_id: str) -> dict[str, Any]:
     out = io.StringIO()
     with store.read(session_id) as reader:
-        export_json(reader, out)
+        export_session("json", reader, out)
     loaded = json.loads(out.getvalue())
     assert isinstance(loaded, dict)
     return loaded
@@ -89,7 +89,9 @@ def test_json_holds_all_there_is(store: SessionStore) -> None:
         writer.write_agent_state(AgentState(state={"a": 1}))
         writer.append_event(to_line(NoticeRecord("noted")))
     found = as_json(store, "s")
+    assert found["format"] == 1
     assert found["complete"] is True
+    (found,) = found["sessions"]
     assert found["session"]["meta"] == {"directory": "/w", "title": "t", "turns": 3}
     assert found["session"]["message_count"] == 3
     kept = found["messages"]
@@ -207,7 +209,7 @@ def test_damage_is_named_in_its_place(data: Path, store: SessionStore) -> None:
     assert "## 1 · lost" in text
     assert "`agents/tau/messages/000001.json`: empty file" in text
     assert "2 of 3 messages." in text
-    found = as_json(store, "s")
+    (found,) = as_json(store, "s")["sessions"]
     assert [message["index"] for message in found["messages"]] == [0, 2]
     assert found["damage"][0]["part"] == "agents/tau/messages/000001.json"
 
@@ -217,38 +219,36 @@ def test_a_long_session_is_whole(data: Path, store: SessionStore) -> None:
     plant(data, "s", texts=[f"message <{index}>" for index in range(count)])
     text = markdown(store, "s")
     assert all(f"message <{index}>" in text for index in range(count))
-    assert len(as_json(store, "s")["messages"]) == count
+    assert len(as_json(store, "s")["sessions"][0]["messages"]) == count
 
 
 def test_an_empty_session_is_exported_and_said_to_be_empty(data: Path, store: SessionStore) -> None:
     plant(data, "s", texts=())
     assert "0 of 0 messages." in markdown(store, "s")
-    assert as_json(store, "s")["messages"] == []
+    assert as_json(store, "s")["sessions"][0]["messages"] == []
 
 
-@pytest.mark.parametrize("export", [export_markdown, export_json])
-def test_a_file_that_takes_only_part_is_no_success(data: Path, store: SessionStore, export: Export) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_that_takes_only_part_is_no_success(data: Path, store: SessionStore, form: str) -> None:
     class Short(io.StringIO):
         def write(self, text: str, /) -> int:
             return super().write(text[:100])
 
     plant(data, "s", texts=("x" * 5000,))
     with store.read("s") as reader, pytest.raises(SessionUnusable, match="cut short"):
-        export(reader, Short())
+        export_session(form, reader, Short())
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("export", [export_markdown, export_json])
-def test_a_full_disk_is_no_success(data: Path, store: SessionStore, export: Export) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_a_full_disk_is_no_success(data: Path, store: SessionStore, form: str) -> None:
     plant(data, "s", texts=("x" * 500_000,))
     with store.read("s") as reader, pytest.raises(OSError, match="No space"), open("/dev/full", "w") as out:
-        export(reader, out)
+        export_session(form, reader, out)
 
 
-@pytest.mark.parametrize("export", [export_markdown, export_json])
-def test_messages_that_vanish_meanwhile_are_no_success(
-    data: Path, store: SessionStore, export: Export
-) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_messages_that_vanish_meanwhile_are_no_success(data: Path, store: SessionStore, form: str) -> None:
     folder = plant(data, "s", texts=[f"m{index}" for index in range(PAGE * 2)])
 
     class Vanishing(io.StringIO):
@@ -261,4 +261,4 @@ def test_messages_that_vanish_meanwhile_are_no_success(
         store.read("s") as reader,
         pytest.raises(SessionUnusable, match="of 400 messages, 100 could not be read"),
     ):
-        export(reader, Vanishing())
+        export_session(form, reader, Vanishing())
