@@ -1,4 +1,4 @@
-"""Makes text from outside safe to show: the one filter between any foreign text and a terminal."""
+"""Makes text from outside safe to show, the one filter between foreign text and a terminal; and amounts."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ def one_line(text: str, limit: int = 400) -> str:
     """`visible` text on one line: every run of white space is one space, cut with ``…`` after `limit`."""
     flat = _WHITE_SPACE.sub(" ", visible(text[: limit * 4])).strip()
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def dollars(amount: float) -> str:
+    """An amount of US dollars as a person reads it: ``$0.12``, ``$3.40``, ``<$0.01``, ``$1,204``."""
+    if 0 < amount < 0.005:
+        return "<$0.01"
+    return f"${amount:,.2f}" if amount < 100 else f"${amount:,.0f}"
 
 
 def spelled_out(text: str) -> str:

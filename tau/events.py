@@ -36,11 +36,32 @@ person (or for want of one)."""
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or more model calls, as the provider counted them."""
+    """Tokens of one or more model calls, as the provider counted them; each token is in one field only.
+
+    Attributes:
+        input_tokens: Sent, and neither read from nor written to the provider's cache.
+        output_tokens: Answered, reasoning among them.
+        cached_tokens: Sent, and read from the cache.
+        written_tokens: Sent, and written to the cache.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    written_tokens: int = 0
+
+    @property
+    def request_tokens(self) -> int:
+        """Everything that was sent."""
+        return self.input_tokens + self.cached_tokens + self.written_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.written_tokens + other.written_tokens,
+        )
 
 
 # Turn events ------------------------------------------------------------------------------------
@@ -150,9 +171,30 @@ class ModelRetrying:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """The provider's count for the model call that just ended."""
+    """The provider's count for the model call that just ended.
+
+    A `side` call, such as one for a summary, costs tokens and says nothing of the conversation's size.
+    """
 
     usage: Usage
+    side: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The conversation goes on in a new session, which begins with a summary of the one before.
+
+    Attributes:
+        previous: The session that was compacted; it is kept.
+        session_id: The new one, which is in hand from now on.
+        line: The sentence for the person.
+        summary: The summary as the model reads it, markdown.
+    """
+
+    previous: str
+    session_id: str
+    line: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +230,7 @@ TurnEvent: TypeAlias = (
     | ApprovalClosed
     | ModelRetrying
     | UsageReported
+    | Compacted
     | Notice
     | TurnEnd
 )

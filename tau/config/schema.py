@@ -16,6 +16,7 @@ from tau.config.settings import (
     McpSettings,
     ModelSettings,
     PluginsSettings,
+    PriceSettings,
     SessionsSettings,
     TuiSettings,
 )
@@ -165,6 +166,9 @@ class _Check:
                 else:
                     yield self._unknown(inner, _fields(kind))
                 continue
+            if key == "price" and kind is ModelSettings and isinstance(value, dict):
+                yield from self._price(inner, value)
+                continue
             try:
                 msgspec.convert({key: value}, kind)
             except msgspec.ValidationError as error:
@@ -174,6 +178,21 @@ class _Check:
                 if kind is ApprovalSettings:
                     yield from self._approvals(inner, value)
         yield from self._variable_names(path, table)
+
+    def _price(self, path: KeyPath, price: Document) -> Iterator[Problem]:
+        """What a price must have beside what each of its keys must be."""
+        given = dict.fromkeys(("input", "output"), 0.0)
+        for key, value in price.items():
+            try:
+                msgspec.convert({**given, key: value}, PriceSettings)
+            except msgspec.ValidationError as error:
+                yield self._mistyped((*path, key), PriceSettings, str(error), value)
+            else:
+                if key not in _fields(PriceSettings):
+                    yield self._unknown((*path, key), _fields(PriceSettings))
+        missing = [key for key in given if key not in price]
+        if missing:
+            yield self._wrong(path, f"has no {' and no '.join(missing)}", "US dollars a million tokens")
 
     def _variable_names(self, path: KeyPath, table: Document) -> Iterator[Problem]:
         given = [((*path, key), table[key]) for key in ("api_key_env", "token_env") if key in table]

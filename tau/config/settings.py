@@ -13,6 +13,7 @@ import msgspec
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
 CountOrZero: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
 Window: TypeAlias = Annotated[int, msgspec.Meta(ge=2, le=1_000_000_000)]
+Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
 ResultChars: TypeAlias = Annotated[int, msgspec.Meta(gt=5_200, le=1_000_000_000)]
 
 
@@ -31,6 +32,19 @@ class SessionsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     backend: str = "memory"
     scope: Literal["directory", "all"] = "directory"
+    titles: Literal["first", "model"] = "first"
+
+
+class PriceSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``price`` of ``[models.ROLE]``: US dollars a million tokens.
+
+    `cached` (read from the provider's cache) and `written` (to it) are those of `input` unless given.
+    """
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    written: Dollars | None = None
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +56,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     provider: str = "auto"
     model_id: str | None = None
     context_window: Count | None = None
+    price: PriceSettings | None = None
     max_tokens: Count | None = None
     params: dict[str, Any] = {}
     api_key_env: str | None = None

@@ -31,7 +31,7 @@ FREE = {
 """What a project's file may set before its directory is trusted. Whatever is not named here is ignored: it
 decides where data goes, what runs, what is spent, or what a model is told."""
 
-FREE_IN_MODELS = ("context_window", "max_tokens")
+FREE_IN_MODELS = ("context_window", "max_tokens", "price")
 """The same for ``[models.ROLE]``."""
 
 

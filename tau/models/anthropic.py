@@ -26,9 +26,10 @@ def check(request: Request) -> Ready:
     """
     request.need_package("anthropic", "anthropic")
     request.key(*VARIABLES)
-    _url(request)
     return Ready(
-        model_id=request.settings.model_id or DEFAULT_MODEL, context_window=request.settings.context_window
+        model_id=request.settings.model_id or DEFAULT_MODEL,
+        context_window=request.settings.context_window,
+        elsewhere=_url(request) != DEFAULT_URL,
     )
 
 

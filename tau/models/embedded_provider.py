@@ -28,6 +28,7 @@ def check(request: Request) -> Ready:
         model_id=name,
         context_window=settings.context_window or embedded.WINDOW,
         advice=embedded.advice(settings, request.places),
+        cached_in_input=True,
     )
 
 

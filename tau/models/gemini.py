@@ -15,9 +15,6 @@ VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 DEFAULT_MODEL = "gemini-flash-latest"
 DEFAULT_URL = "https://generativelanguage.googleapis.com"
 
-_WINDOWS = {"gemini-flash-latest": 1_048_576, "gemini-pro-latest": 1_048_576}
-"""Context windows of names that strands' own table lacks, in tokens."""
-
 
 def check(request: Request) -> Ready:
     """See that the package and the key are there.
@@ -28,9 +25,12 @@ def check(request: Request) -> Ready:
     """
     request.need_package("google.genai", "gemini")
     request.key(*VARIABLES)
-    request.base_url(DEFAULT_URL)
-    model_id = request.settings.model_id or DEFAULT_MODEL
-    return Ready(model_id=model_id, context_window=request.settings.context_window or _WINDOWS.get(model_id))
+    return Ready(
+        model_id=request.settings.model_id or DEFAULT_MODEL,
+        context_window=request.settings.context_window,
+        cached_in_input=True,
+        elsewhere=request.base_url(DEFAULT_URL) != DEFAULT_URL,
+    )
 
 
 def build(request: Request, ready: Ready) -> tuple[Model, Model]:

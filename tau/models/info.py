@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tau.models.usage import Price
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
@@ -16,6 +18,8 @@ class ModelInfo:
         why: One sentence saying why it was taken, for ``auto``; else empty.
         context_window: Tokens it can hold, or None when unknown.
         advice: What the person should know about it once (the embedded model's limits), or empty.
+        price: What its tokens cost, or None when unknown.
+        cached_in_input: Whether the ``inputTokens`` that the SDK reports for it include those of the cache.
     """
 
     role: str
@@ -24,3 +28,5 @@ class ModelInfo:
     why: str = ""
     context_window: int | None = None
     advice: str = ""
+    price: Price | None = None
+    cached_in_input: bool = False

@@ -53,6 +53,7 @@ def check(request: Request) -> Ready:
     return Ready(
         model_id=request.settings.model_id or name,
         context_window=request.settings.context_window or _window(properties),
+        cached_in_input=True,
     )
 
 

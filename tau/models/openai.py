@@ -41,7 +41,12 @@ def check(request: Request) -> Ready:
     if model_id is None or probe.is_loopback(url):
         served = _served(request, url, key)
         model_id = model_id or _only_model(request, url, served)
-    return Ready(model_id=model_id, context_window=request.settings.context_window)
+    return Ready(
+        model_id=model_id,
+        context_window=request.settings.context_window,
+        cached_in_input=True,
+        elsewhere=url != DEFAULT_URL,
+    )
 
 
 def build(request: Request, ready: Ready) -> tuple[Model, Model]:

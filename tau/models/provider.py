@@ -133,11 +133,15 @@ class Ready:
         model_id: The provider's name for it.
         context_window: Tokens it holds, or None when unknown.
         advice: What the person should know about it once, or empty.
+        cached_in_input: Whether the ``inputTokens`` that the SDK reports for it include those of the cache.
+        elsewhere: Whether another server than the provider's own answers, which has prices of its own.
     """
 
     model_id: str
     context_window: int | None = None
     advice: str = ""
+    cached_in_input: bool = False
+    elsewhere: bool = False
 
 
 class Provider(Protocol):

@@ -8,13 +8,16 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from tau.config.settings import Settings
 from tau.errors import ConfigError, ModelNotReady, TauError
+from tau.events import Usage
+from tau.models import known
 from tau.models.failures import describe
 from tau.models.info import ModelInfo
 from tau.models.provider import Provider, Ready, Request
+from tau.models.usage import Price, counted
 
 if TYPE_CHECKING:
     from strands.models import Model
@@ -55,6 +58,10 @@ class PreparedModel:
     model: Model
     info: ModelInfo
     side_model: Model
+
+    def count_usage(self, raw: Mapping[str, Any]) -> Usage:
+        """The SDK's usage of a call of either model as tau counts; see `tau.models.usage.counted`."""
+        return counted(raw, cached_in_input=self.info.cached_in_input)
 
     def close(self) -> None:
         """Let go of what the models hold, where they hold anything: the embedded one ends its process."""
@@ -143,6 +150,9 @@ def _look(
     name = request.settings.provider
     chosen = provider(name, request.table)
     ready = chosen.check(request)
+    fact = known.find(name, ready.model_id)
+    if ready.context_window is None and fact is not None:
+        ready = replace(ready, context_window=fact.context_window)
     info = ModelInfo(
         role=role,
         provider=name,
@@ -150,8 +160,17 @@ def _look(
         why=why,
         context_window=ready.context_window,
         advice=ready.advice,
+        price=_price(request, ready, fact),
+        cached_in_input=ready.cached_in_input,
     )
     return info, chosen, request, ready
+
+
+def _price(request: Request, ready: Ready, fact: known.Known | None) -> Price | None:
+    given = request.settings.price
+    if given is not None:
+        return Price(input=given.input, output=given.output, cached=given.cached, written=given.written)
+    return fact.price if fact is not None and not ready.elsewhere else None
 
 
 def _prepare(settings: Settings, role: str, environ: Mapping[str, str]) -> PreparedModel:

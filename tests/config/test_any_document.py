@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tau.config.load import check
 from tau.config.schema import GUARDS, NAMED_TABLES, TABLES
 from tau.config.settings import ModelSettings, Settings
+from tau.config.trust import FREE_IN_MODELS
 from tau.errors import ConfigError
 from tests.config.conftest import Desk
 
@@ -80,5 +81,5 @@ def test_no_project_reaches_what_needs_trust(
     for role, model in theirs.models.items():
         base = mine.models.get(role, ModelSettings())
         for key in ModelSettings.__struct_fields__:
-            if key not in ("max_tokens", "context_window"):
+            if key not in FREE_IN_MODELS:
                 assert getattr(model, key) == getattr(base, key)

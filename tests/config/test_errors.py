@@ -85,6 +85,23 @@ def test_a_byte_order_mark_is_accepted(desk: Desk) -> None:
         ("agent = 3\n", "1: agent must be a table: [agent]"),
         ("[models]\ndefault = 'x'\n", "2: models.default must be a table: [models.default]"),
         ("[models.default]\nparams = 1\n", "2: models.default.params must be a table, not a whole number"),
+        ("[models.default]\nprice = 3\n", "2: models.default.price must be a table, not a whole number"),
+        (
+            "[models.default]\n[models.default.price]\ninput = 3\noutput = '15'\n",
+            "4: models.default.price.output must be a number, not text in quotes",
+        ),
+        (
+            "[models.default]\nprice = { input = 3, output = 15, cached = -1 }\n",
+            "2: models.default.price.cached must be a number, at least 0",
+        ),
+        (
+            "[models.default]\nprice = { input = nan, output = 15 }\n",
+            "2: models.default.price.input must be a number, at least 0",
+        ),
+        (
+            "[models.default]\nprice = { input = 3 }\n",
+            "2: models.default.price has no output (US dollars a million tokens)",
+        ),
         ("[models.'a b']\n", "1: models.a b must be a plain name (letters, digits, '.', '_' and '-')"),
         (
             "[profiles.p.agent]\nwindow_size = 0\n",
@@ -116,6 +133,10 @@ def test_wrong_values_are_errors(desk: Desk, text: str, expected: str) -> None:
         (
             "[profiles.p.agent]\nwindw_size = 3\n",
             "2: unknown key profiles.p.agent.windw_size (did you mean window_size?)",
+        ),
+        (
+            "[models.default]\nprice = { input = 3, output = 15, cache = 1 }\n",
+            "2: unknown key models.default.price.cache (did you mean cached?)",
         ),
         ("[models.default]\nmodel = 'x'\n", "2: unknown key models.default.model (did you mean model_id?)"),
     ],

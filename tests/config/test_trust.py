@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tau.config.settings import Places
+from tau.config.settings import Places, PriceSettings
 from tau.config.trust import Trust, trust_root
 from tau.errors import ConfigError
 from tests.config.conftest import Desk
@@ -33,6 +33,7 @@ script = "s.json"
 record = "r.jsonl"
 weights = "w.gguf"
 max_tokens = 100
+price = { input = 3, output = 15.5 }
 params = { extra = 1 }
 [component.jot]
 folder = "/"
@@ -61,6 +62,7 @@ def test_what_needs_trust_is_named_in_one_line_and_ignored(desk: Desk) -> None:
     assert not settings.trusted
     assert (settings.agent.window_size, settings.sessions.scope) == (20, "all")
     assert settings.models["default"].max_tokens == 100
+    assert settings.models["default"].price == PriceSettings(input=3, output=15.5)
     assert settings.models["default"].provider == "auto"
     assert (settings.agent.instructions, settings.agent.max_turns) == ("", 50)
     assert (settings.sessions.backend, settings.component, settings.plugins.disabled) == ("file", {}, [])

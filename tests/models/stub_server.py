@@ -45,8 +45,8 @@ class Exchange:
         self._handler.send_header("Transfer-Encoding", "chunked")
         self._handler.end_headers()
 
-    def chunk(self, text: str) -> None:
-        content = text.encode()
+    def chunk(self, text: str | bytes) -> None:
+        content = text.encode() if isinstance(text, str) else text
         self._handler.wfile.write(f"{len(content):x}\r\n".encode() + content + b"\r\n")
         self._handler.wfile.flush()
 
