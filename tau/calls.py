@@ -8,7 +8,7 @@ from typing import Any
 
 from tau.display import one_line
 
-MAIN_ARGUMENTS = ("command", "url", "pattern", "path", "query", "name", "label", "text")
+MAIN_ARGUMENTS = ("command", "url", "pattern", "path", "query", "range", "name", "label", "text")
 
 CHANGES_FILES = ("edit_file", "write_file")
 """Tools whose result is a diff."""

@@ -140,5 +140,16 @@ class NoModel(ModelNotReady):
     """No model was named and none is ready; a channel may offer to install the embedded one."""
 
 
+class CompactionFailed(TauError):
+    """A conversation that was not compacted; it goes on as it was."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Compaction failed: {reason}")
+
+
+class CompactionCancelled(TauError):
+    """A compaction that the person stopped; the conversation goes on as it was."""
+
+
 class ModelCallFailed(ModelError):
     """A model call that failed after it was made."""

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from tau.masking import mask_all, mask_content
 from tau.sessions.records import Message, StoredMessage
 
 INTERRUPTED_RESULT = "The call was interrupted; its outcome is unknown and it may have had effects."
@@ -16,6 +17,9 @@ SUMMARY_HEAD, SUMMARY_TAIL = 1_600, 400
 """Characters of a long tool result that its event keeps, from its beginning and its end."""
 
 LOST_REQUEST = "(The message before this reply could not be saved.)"
+SUMMARY_OPENING = "Summary of the previous conversation (session "
+"""What the first message of a session begins with that goes on from a summary of another one."""
+
 CUT_MARK = "[interrupted]"
 """Ends a reply that was cut off while the person could already read it."""
 
@@ -77,6 +81,24 @@ def _says_something(item: dict[str, Any]) -> bool:
     return bool((item["text"] or "").strip()) if "text" in item else bool(item)
 
 
+def without_secrets(message: Message) -> Message:
+    """A model's message as it is recorded: no secret in its texts, arguments and reasoning.
+
+    Reasoning that held one goes as a whole, since its provider signs it.
+    """
+    blocks = [
+        block if "reasoningContent" in block else mask_all(block)
+        for block in message["content"]
+        if "reasoningContent" not in block or _kept_reasoning(block)
+    ]
+    return {**message, "content": blocks or [{"text": NO_REPLY}]}
+
+
+def _kept_reasoning(block: dict[str, Any]) -> bool:
+    text = block["reasoningContent"].get("reasoningText", {}).get("text") or ""
+    return mask_content(text) == text
+
+
 def tool_use_ids(message: Message) -> list[str]:
     """The ids of the calls a message makes, in order."""
     return [block["toolUse"]["toolUseId"] for block in message["content"] if "toolUse" in block]
@@ -105,6 +127,14 @@ def begins_turn(message: Message) -> bool:
         isinstance(block, dict) and "toolResult" in block
         for block in (content if isinstance(content, list) else ())
     )
+
+
+def is_summary(message: Message) -> bool:
+    """Whether a message is the summary that a session goes on from, and so no word of the person's."""
+    content = message.get("content")
+    first = content[0] if isinstance(content, list) and content else None
+    text = first.get("text") if isinstance(first, dict) else None
+    return message.get("role") == "user" and isinstance(text, str) and text.startswith(SUMMARY_OPENING)
 
 
 def cut_off(shown: str) -> str:
@@ -138,6 +168,36 @@ def summary(result: str) -> str:
         return result
     gone = len(result) - SUMMARY_HEAD - SUMMARY_TAIL
     return f"{result[:SUMMARY_HEAD]}\n[… {gone:,} characters are not kept here …]\n{result[-SUMMARY_TAIL:]}"
+
+
+def event_holds(result: dict[str, Any]) -> bool:
+    """Whether the event of a call keeps all of its result, as `recorded_result` makes it: one short text."""
+    content = result["content"]
+    return (
+        result.keys() == {"toolUseId", "status", "content"}
+        and len(content) <= 1
+        and all(item.keys() == {"text"} and item["text"] == summary(item["text"]) for item in content)
+    )
+
+
+def kept_result(kept: Sequence[dict[str, Any]], use_id: str, message: str) -> dict[str, Any] | None:
+    """The ``toolResult`` of a call from what the recorder kept of its turn, or None.
+
+    Args:
+        kept: What was kept, in order: each a result and the ``tracking_id`` of the message that asks for it.
+        use_id: The call. Some providers count their calls anew in every turn, so that is not enough.
+        message: The ``tracking_id`` of the message that asks for it.
+    """
+    for item in reversed(kept):
+        result = item.get("result")
+        if (
+            item.get("message") == message
+            and _is_sound({"toolResult": result})
+            and result["toolUseId"] == use_id
+            and result.get("status") in ("success", "error")
+        ):
+            return dict(result)
+    return None
 
 
 def mend(stored: Sequence[StoredMessage], *, first: int, count: int) -> History:

@@ -51,7 +51,7 @@ class TurnHooks(HookProvider):
             event.cancel = turn.closing
 
     async def _before_model_call(self, event: BeforeModelCallEvent) -> None:
-        await self._runner.tools_ready()
+        await self._runner.before_model_call()
 
     def _after_model_call(self, event: AfterModelCallEvent) -> None:
         turn = self._runner.running

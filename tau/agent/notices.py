@@ -13,6 +13,11 @@ CLOSED = "The conversation is closed."
 BUSY = "I am still answering the previous turn."
 
 
+MASKED = (
+    "Your message held what looks like a secret: it is sent and kept as ***. "
+    "Put it into an environment variable and name that instead."
+)
+
 NOBODY_TO_ASK = (
     "Refused: this call needs a person's yes, and there is nobody to ask here. It is final for this turn; "
     "do not try it again."

@@ -16,12 +16,17 @@ from strands.types.session import decode_bytes_values, encode_bytes_values
 from tau.agent.history import (
     begins_turn,
     clean,
+    event_holds,
     interrupted_result,
+    is_summary,
+    kept_result,
     mend,
     recorded_result,
     text_of,
+    tool_use_ids,
+    without_secrets,
 )
-from tau.errors import StoreError
+from tau.errors import StoreError, TauError
 from tau.sessions.records import AgentState, Message, StoredMessage, title_of
 from tau.sessions.store import SessionWriter
 
@@ -52,6 +57,8 @@ class Recorder(SessionManager[Agent]):
         self._waiting: list[Message] = []
         self._unflushed = False
         self._scratched = bool(writer.scratch())
+        self._results_kept = True  # by the process before, for all that is known
+        self._asking = ""
         self._recorded: list[StoredMessage] = []
         self._synced: AgentState | None = None
         self._finished: dict[str, dict[str, Any]] = {}
@@ -97,8 +104,11 @@ class Recorder(SessionManager[Agent]):
                 block["toolResult"] = self._finished_result(result["toolUseId"])
         if message["role"] == "user":
             self._finished.clear()
+        else:
+            self._asking = message.get("tracking_id", "")
         clean(message)
-        self._waiting.append(encode_bytes_values(message))
+        kept = without_secrets(message) if message["role"] == "assistant" else message
+        self._waiting.append(encode_bytes_values(kept))
         self.write_waiting()
 
     def sync_agent(self, agent: Agent, **kwargs: Any) -> None:
@@ -135,36 +145,62 @@ class Recorder(SessionManager[Agent]):
             self._recorded.append(stored)
             written = self._waiting.pop(0)
             self._title(written)
-            if written["role"] == "assistant" and not self._waiting:
-                # Only now is what streamed in a message; one that waited may be older than it.
-                self._clear_scratch()
+            if not self._waiting:
+                # Only now is it in a message; one that waited may be older than what streamed or ended since.
+                if written["role"] == "assistant":
+                    self._clear_scratch()
+                if not tool_use_ids(written):
+                    self._clear_results()
         if not self._unflushed:
             self._tell("")
         return True
 
     def keep_result(self, result: dict[str, Any]) -> None:
-        """Keep the result of a call that has ended, in case its turn is cut off before it is recorded."""
+        """Keep the result of a call that has ended, in case its turn is cut off before it is recorded.
+
+        One that its event, which comes next, does not hold whole is kept with the session as well.
+        """
         self._finished[result["toolUseId"]] = result
+        if event_holds(result):
+            return
+        try:
+            self._writer.keep_result({"message": self._asking, "result": encode_bytes_values(result)})
+            self._results_kept = True
+        except (StoreError, ValueError) as error:
+            log.info("A result of session %s is not kept until it is recorded: %s", self.session_id, error)
 
     def _finished_result(self, use_id: str) -> dict[str, Any]:
         """The result of a call of a turn that was cut off: the real one if it had ended, else an excuse."""
-        kept = self._finished.get(use_id)
-        if kept is not None:
-            return kept
+        finished = self._finished.get(use_id)
+        if finished is not None:
+            return finished
         try:
             (asking,) = self._writer.messages(offset=self._next - 1, limit=1)
-            for event in reversed(self._writer.events(limit=_EVENTS_OF_A_TURN)):
-                # Some providers count their calls anew in every turn, so the message has to be the same.
-                if (
-                    event.get("kind") == "tool_call"
-                    and event.get("tool_use_id") == use_id
-                    and event.get("message")
-                    and event["message"] == asking.message.get("tracking_id")
-                ):
-                    return recorded_result(event)
+            message = asking.message.get("tracking_id")
+            if message:
+                kept = self._kept_result(use_id, message)
+                if kept is not None:
+                    return kept
+                for event in reversed(self._writer.events(limit=_EVENTS_OF_A_TURN)):
+                    # Some providers count their calls anew in every turn, so the message has to be the same.
+                    if (
+                        event.get("kind") == "tool_call"
+                        and event.get("tool_use_id") == use_id
+                        and event.get("message") == message
+                    ):
+                        return recorded_result(event)
         except (StoreError, ValueError) as error:
             log.warning("What call %s came to is not known: %s", use_id, error)
         return dict(interrupted_result(use_id)["toolResult"])
+
+    def _kept_result(self, use_id: str, message: str) -> dict[str, Any] | None:
+        """The result of a call that was kept with the session, or None: then its event has what is left."""
+        try:
+            kept = kept_result(self._writer.kept_results(), use_id, message)
+            return None if kept is None else decode_bytes_values(kept)
+        except (TauError, ValueError) as error:
+            log.info("A result that was kept in session %s cannot be read: %s", self.session_id, error)
+            return None
 
     def keep_scratch(self, text: str) -> None:
         """Keep text of a reply that still streams, in case the process dies before it is recorded."""
@@ -188,6 +224,23 @@ class Recorder(SessionManager[Agent]):
         self._tell("")
         return True
 
+    def move_to(self, writer: SessionWriter, agent: Agent) -> None:
+        """Go on in another session, from which the agent is restored. Everything is on record before.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        state = agent.state
+        self.session_id = writer.session_id
+        self._writer = writer
+        self._next = writer.count()
+        self._recorded = []
+        self._scratched = self._results_kept = True  # they are let go of with the next message
+        self._finished.clear()
+        self.initialize(agent)
+        agent.state = state
+        self.sync_agent(agent)
+
     def take_recorded(self) -> list[StoredMessage]:
         """The messages recorded since the last call, for the index."""
         recorded, self._recorded = self._recorded, []
@@ -209,8 +262,17 @@ class Recorder(SessionManager[Agent]):
         except StoreError as error:
             log.info("The scratch of session %s was not emptied: %s", self.session_id, error.line())
 
+    def _clear_results(self) -> None:
+        if not self._results_kept:
+            return
+        try:
+            self._writer.clear_kept_results()
+            self._results_kept = False
+        except StoreError as error:
+            log.info("The results kept in session %s were not let go: %s", self.session_id, error.line())
+
     def _title(self, message: Message) -> None:
-        if begins_turn(message) and not self._writer.meta().get("title"):
+        if begins_turn(message) and not is_summary(message) and not self._writer.meta().get("title"):
             try:
                 self._writer.patch_meta({"title": title_of(text_of(message))}, touch=False)
             except StoreError as error:

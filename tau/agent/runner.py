@@ -17,6 +17,7 @@ from strands.types.exceptions import (
 )
 
 from tau.agent import notices, tracing
+from tau.agent.compaction import Compaction
 from tau.agent.history import (
     INTERRUPTED_RESULT,
     LOST_REQUEST,
@@ -29,9 +30,10 @@ from tau.agent.history import (
 )
 from tau.agent.hooks import TurnHooks
 from tau.agent.permission import Ask, Permission
+from tau.agent.reading import ContextReading
 from tau.agent.recorder import Recorder
 from tau.agent.retry import Retry
-from tau.agent.turn import Call, Emit, Turn
+from tau.agent.turn import Call, CountUsage, Emit, Turn
 from tau.agent.windows import window
 from tau.config.settings import AgentSettings, ContextSettings
 from tau.errors import StoreError
@@ -50,11 +52,13 @@ from tau.events import (
     TurnEvent,
     TurnLimitRecord,
     TurnStarted,
+    UsageReported,
     to_line,
 )
 from tau.gate.gate import Gate
-from tau.masking import mask_all
+from tau.masking import mask_all, mask_content, settled
 from tau.models.failures import describe, is_overflow
+from tau.models.usage import counted
 from tau.sessions.records import AGENT_ID, StoredMessage
 from tau.sessions.store import SessionWriter
 from tau.tools.context import ToolContext
@@ -85,7 +89,15 @@ class AgentRunner:
         gate: Judges tool calls.
         ask: Puts a call that the gate does not let run by itself to a person; None refuses it at once.
         tools_ready: Awaited before each model call: tools that come late may still join in.
+        make_room: Awaited before each model call: a conversation that gets too long may be compacted.
+        side_model: The model that writes summaries; None takes `model`.
+        context_tokens: What the recorded conversation was last measured to be, or None.
+        count_usage: Brings the SDK's usage of a model call to tau's convention.
         on_unsaved: Told why what was said is not on disk, and with "" when it is again.
+
+    Attributes:
+        reading: How many tokens the next request would have.
+        compaction: Carries the conversation forward as a summary.
 
     Raises:
         StoreError: The session cannot be read.
@@ -103,13 +115,20 @@ class AgentRunner:
         gate: Gate,
         ask: Ask | None = None,
         tools_ready: Callable[[], Awaitable[None]] = _at_once,
+        make_room: Callable[[], Awaitable[None]] = _at_once,
+        side_model: Any = None,
+        context_tokens: int | None = None,
+        count_usage: CountUsage = counted,
         on_unsaved: Callable[[str], None] = lambda reason: None,
     ) -> None:
         tracing.install()
         self._settings = settings
         self._writer = writer
         self.tool_context = tool_context
-        self.tools_ready = tools_ready
+        self._tools_ready = tools_ready
+        self._make_room = make_room
+        self._context = tool_context.context if tool_context is not None else ContextSettings()
+        self._count_usage = count_usage
         self._permission = Permission(gate, ask, self._record)
         self._on_unsaved = on_unsaved
         self._recorder = Recorder(writer, on_unsaved=self._unsaved_changed)
@@ -117,23 +136,36 @@ class AgentRunner:
         self._task: asyncio.Task[str] | None = None
         self._last_notice = ""
         self._cut = writer.scratch()
+        self._window = window(
+            settings,
+            self._context,
+            count=self._count,
+            tell=lambda text: self._emit(Notice(text)),
+            count_usage=lambda raw: self._emit(UsageReported(count_usage(raw), side=True)),
+        )
         self._agent = Agent(
             model=model,
+            aux_model=side_model,
             agent_id=AGENT_ID,
             tools=list(tools),
             system_prompt=system_prompt,
             callback_handler=None,
-            conversation_manager=window(
-                settings,
-                tool_context.context if tool_context is not None else ContextSettings(),
-                count=writer.count,
-                tell=lambda text: self._emit(Notice(text)),
-            ),
+            conversation_manager=self._window,
             session_manager=self._recorder,
             hooks=[TurnHooks(self)],
             retry_strategy=Retry(self._emit),
             # One call after the other: what a question shows is what the calls before it have left.
             tool_executor=SequentialToolExecutor(),
+        )
+        self.reading = ContextReading(self._agent)
+        self.reading.restore(context_tokens, count_usage)
+        self.compaction = Compaction(
+            self._agent,
+            self._window,
+            self.reading,
+            settings=settings,
+            context=self._context,
+            count_usage=count_usage,
         )
 
     @property
@@ -164,14 +196,17 @@ class AgentRunner:
         caller flushes, so that what it adds to the session shares the one wait for the disk.
         """
         started = time.monotonic()
-        self.running = turn = Turn(emit)
+        self.running = turn = Turn(emit, self._count_usage)
+        masked = mask_content(text)
         try:
             if not self._recorder.write_waiting():
                 notice = notices.refused_unsaved(self._recorder.unsaved)
                 self._record(NoticeRecord(notice, "error"))
                 return TurnEnd("error", notice, duration=time.monotonic() - started)
-            emit(TurnStarted(text))
-            prompt = self._prompt(text)
+            emit(TurnStarted(masked))
+            if masked != text:
+                emit(Notice(notices.MASKED, "warning"))
+            prompt = self._prompt(masked)
             # Only the agent's own stop tells what happened; a cancelled task is asked what it had.
             self._task = asyncio.create_task(self._drive(prompt, turn))
             await asyncio.wait({self._task})
@@ -229,7 +264,21 @@ class AgentRunner:
         """Make everything recorded survive a power cut. Returns whether it does."""
         return self._recorder.flush()
 
+    def move_to(self, writer: SessionWriter) -> None:
+        """Go on in another session, also in the middle of a turn. Everything said is on record before.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        self._window.restart()
+        self._writer = writer
+        self._recorder.move_to(writer, self._agent)
+        self.reading.forget()
+
     # ---------------------------------------------------------------------------------------------
+
+    def _count(self) -> int:
+        return self._writer.count()
 
     def _prompt(self, text: str) -> list[dict[str, Any]]:
         """The person's message, behind a notice where the history would otherwise be left dangling."""
@@ -256,13 +305,23 @@ class AgentRunner:
         try:
             async for event in stream:
                 if streamed := turn.take(event):
-                    self._recorder.keep_scratch(streamed)
+                    self._keep_streamed(turn, streamed)
+                if turn.counted is not None:
+                    self.reading.counted(turn.counted)
+                    turn.counted = None
                 if "result" in event:
                     stop_reason = event["result"].stop_reason
         finally:
             # A generator that is merely dropped would leave the agent locked.
             await stream.aclose()  # type: ignore[attr-defined]  # an async generator, typed as an iterator
         return stop_reason
+
+    def _keep_streamed(self, turn: Turn, text: str) -> None:
+        """Keep what streams, without secrets: what may become one is held back until it is known."""
+        turn.unsettled += text
+        if end := settled(turn.unsettled):
+            self._recorder.keep_scratch(mask_content(turn.unsettled[:end]))
+            turn.unsettled = turn.unsettled[end:]
 
     def _outcome(self, task: asyncio.Task[str], turn: Turn) -> tuple[StopReason, str]:
         if task.cancelled():
@@ -314,6 +373,12 @@ class AgentRunner:
         async for _ in self._agent.stream_async([]):
             pass
         turn.emit(MessageEnd(turn.closing))
+
+    async def before_model_call(self) -> None:
+        """What a model call waits for: tools that come late, and room in the window."""
+        await self._tools_ready()
+        if self.running is not None and not self.running.closing:
+            await self._make_room()
 
     async def refusal(self, tool: Any, use: dict[str, Any]) -> str:
         """Why a call must not run, or the empty string. Before one with effects runs, it is on the disk."""

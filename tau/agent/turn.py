@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,9 @@ from tau.events import (
 
 Emit = Callable[[TurnEvent], None]
 
+CountUsage = Callable[[Mapping[str, Any]], Usage]
+"""The SDK's usage of a model call as tau counts, by the convention of the provider."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -36,7 +39,9 @@ class Turn:
 
     Attributes:
         shown: Text of the reply that streams, until its message is recorded.
+        unsettled: The end of it that may be the beginning of a secret.
         usage: Tokens of the turn's model calls so far.
+        counted: Tokens of the call that has just ended, until somebody takes them.
         cancelled: Whether the person stopped it.
         closing: Text to append as the assistant's message without a model call, or empty.
         calls: The tool calls that run, by id.
@@ -45,10 +50,13 @@ class Turn:
         denied: Calls that a person denied, by tool and arguments.
     """
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, count_usage: CountUsage) -> None:
         self.emit = emit
+        self._count_usage = count_usage
         self.shown = ""
+        self.unsettled = ""
         self.usage = Usage()
+        self.counted: Usage | None = None
         self.cancelled = False
         self.closing = ""
         self.calls: dict[str, Call] = {}
@@ -77,18 +85,10 @@ class Turn:
         return ""
 
     def _message(self, message: dict[str, Any]) -> None:
-        self.shown = ""
+        self.shown = self.unsettled = ""
         self.emit(MessageEnd(text_of(message)))
         counted = message.get("metadata", {}).get("usage")
         if counted:
-            usage = Usage(
-                input_tokens=counted.get("inputTokens", 0),
-                output_tokens=counted.get("outputTokens", 0),
-                cached_tokens=counted.get("cacheReadInputTokens", 0) or 0,
-            )
-            self.usage = Usage(
-                self.usage.input_tokens + usage.input_tokens,
-                self.usage.output_tokens + usage.output_tokens,
-                self.usage.cached_tokens + usage.cached_tokens,
-            )
+            self.counted = usage = self._count_usage(counted)
+            self.usage += usage
             self.emit(UsageReported(usage))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from strands import Agent
 from strands.agent.conversation_manager.conversation_manager import ConversationManager
 from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
+from strands.models import Model
 from strands.types.exceptions import ContextWindowOverflowException
 
-from tau.agent.history import begins_turn
+from tau.agent.history import begins_turn, is_summary
+from tau.agent.summarizer import Summarizer, SummaryFailed
 from tau.agent.window_cuts import cut_by_count, cut_by_size, newest_turn, pruned, size
-from tau.agent.window_summary import SummaryFailed, summarize, summary_messages
+from tau.agent.window_summary import summary_messages
 from tau.config.settings import AgentSettings, ContextSettings
 from tau.sessions.records import Message
 
@@ -39,10 +41,11 @@ LEAST_TRANSCRIPT = 20_000
 
 Count = Callable[[], int]
 Tell = Callable[[str], None]
+CountUsage = Callable[[Mapping[str, Any]], None]
 _Before = tuple[list[Message], list[Message], int, int, int]
 
 
-class _Window(ConversationManager):
+class Window(ConversationManager):
     """A run of a session's messages, of which the oldest may be left out and long results shown cut.
 
     The window is the recorded message `removed_message_count` and those from `_rest` on. Restoring this
@@ -54,14 +57,18 @@ class _Window(ConversationManager):
         prune_chars: Size from which on a tool result is cut when a request did not fit.
         count: How many messages the session has on record.
         tell: Called with a sentence for the person when messages leave the window because they do not fit.
+        count_usage: Told what the call for a summary took.
     """
 
-    def __init__(self, *, window_size: int, prune_chars: int, count: Count, tell: Tell) -> None:
+    def __init__(
+        self, *, window_size: int, prune_chars: int, count: Count, tell: Tell, count_usage: CountUsage
+    ) -> None:
         super().__init__()
         self.window_size = window_size
         self.prune_chars = prune_chars
         self._count = count
         self._tell = tell
+        self._count_usage = count_usage
         self._lead: list[Message] = []
         self._rest = 1
         self._pruned_before = 0
@@ -80,13 +87,18 @@ class _Window(ConversationManager):
 
     def get_state(self) -> dict[str, Any]:
         """What `restore_from_session` needs, as plain JSON."""
-        return {**super().get_state(), "rest_from": self._rest, "pruned_before": self._pruned_before}
+        return {
+            **super().get_state(),
+            "rest_from": self._rest,
+            "pruned_before": self._pruned_before,
+            "summary_message": self._lead[0] if self._lead else None,
+        }
 
     def restore_from_session(self, state: dict[str, Any]) -> list[Any] | None:
         """Take up a recorded state; the next `apply_management` brings the messages into that window.
 
         Returns:
-            Messages that stand before those of the session, or None.
+            The summary as it stands before the session's messages, or None.
 
         Raises:
             ValueError: It is the state of another kind of window.
@@ -95,12 +107,16 @@ class _Window(ConversationManager):
         self._restored_from = self.removed_message_count
         self._rest = _index_or(state.get("rest_from"), self.removed_message_count + 1)
         self._pruned_before = _index_or(state.get("pruned_before"), 0)
+        summary = state.get("summary_message")
+        if isinstance(summary, dict) and isinstance(summary.get("content"), list):
+            self._lead = [summary, *summary_messages("")[1:]]
         return [*self._lead] or None
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Bring the messages into the window: a restored one first, and after each turn."""
         if self._restored_from is not None:
             self._take_up(agent)
+        self._hold_summary(agent)
         if self._before is not None:
             self._put_back(agent, self._before)
         self._settle()
@@ -128,7 +144,44 @@ class _Window(ConversationManager):
         elif not smaller:
             raise ContextWindowOverflowException(str(e)) from e
 
+    # What compaction calls ------------------------------------------------------------------------
+
+    @property
+    def lead(self) -> int:
+        """Messages at the beginning that are a summary of what is not in the window."""
+        return len(self._lead)
+
+    def prune_before(self, agent: Agent, end: int) -> bool:
+        """Show the long results of the messages before a position cut, from now on.
+
+        Returns:
+            Whether that made the request smaller.
+        """
+        before = size(_messages(agent))
+        self._prune_before(agent, end)
+        return size(_messages(agent)) < before
+
+    def summary_failed(self) -> None:
+        """Know that no summary can be made at present; the next request that is answered ends that."""
+
+    def restart(self) -> None:
+        """Forget this window: the next `apply_management` begins that of another session."""
+        self._lead = []
+        self.removed_message_count, self._rest = 0, 1
+        self._pruned_before = self._inserted = 0
+        self._restored_from = 0
+        self._before = None
+        self._settle()
+
     # ---------------------------------------------------------------------------------------------
+
+    def _hold_summary(self, agent: Agent) -> None:
+        """Hold on to the summary that a session begins with, whatever else leaves the window."""
+        messages = _messages(agent)
+        if self._lead or self.removed_message_count or len(messages) <= 2 or not is_summary(messages[0]):
+            return
+        self._lead = messages[:2]
+        self.removed_message_count, self._rest = 2, 3
 
     def _make_room(self, agent: Agent) -> None:
         """Leave out messages before the newest turn, of which there are some, or see to it."""
@@ -155,6 +208,7 @@ class _Window(ConversationManager):
         """Bring the messages of the record, from the first one of the window on, into the restored window."""
         trusted = self._restored_from == self.removed_message_count
         self._restored_from = None
+        self._hold_summary(agent)
         messages, first = _messages(agent), len(self._lead)
         rest = first + self._rest - self.removed_message_count
         if trusted and first + 1 < rest < len(messages) and messages[rest]["role"] == "assistant":
@@ -227,21 +281,22 @@ class _Window(ConversationManager):
         self.removed_message_count, self._rest = from_first, max(from_rest, from_first + 1)
 
 
-class SlidingWindowConversationManager(_Window):
+class SlidingWindowConversationManager(Window):
     """The last messages of a session. The name is the SDK's, by which a session remembers its window."""
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Leave out what is older than the last `window_size` messages."""
         super().apply_management(agent)
-        messages = _messages(agent)
-        if len(messages) > self.window_size:
-            self._leave_out(agent, *cut_by_count(messages, self.window_size))
+        lead, messages = self.lead, _messages(agent)
+        if len(messages) - lead > self.window_size:
+            first, rest = cut_by_count(messages[lead:], self.window_size)
+            self._leave_out(agent, lead + first, lead + rest)
 
     def _make_room(self, agent: Agent) -> None:
         self._give_up(agent, self._share_cut(agent, KEPT_SHARES))
 
 
-class SummarizingConversationManager(_Window):
+class SummarizingConversationManager(Window):
     """A summary of the older messages, and the newest ones. The name is the SDK's, as above.
 
     The SDK reduces a window in a plain call, during which its loop stands still. So the call only notes that
@@ -252,10 +307,19 @@ class SummarizingConversationManager(_Window):
         prune_chars: Size from which on a tool result is cut when a request did not fit.
         count: How many messages the session has on record.
         tell: Called with a sentence for the person when messages leave the window.
+        count_usage: Told what the call for a summary took.
     """
 
-    def __init__(self, *, window_size: int, prune_chars: int, count: Count, tell: Tell) -> None:
-        super().__init__(window_size=window_size, prune_chars=prune_chars, count=count, tell=tell)
+    def __init__(
+        self, *, window_size: int, prune_chars: int, count: Count, tell: Tell, count_usage: CountUsage
+    ) -> None:
+        super().__init__(
+            window_size=window_size,
+            prune_chars=prune_chars,
+            count=count,
+            tell=tell,
+            count_usage=count_usage,
+        )
         self._due = False
         self._failed = False
 
@@ -264,23 +328,9 @@ class SummarizingConversationManager(_Window):
         super().register_hooks(registry)
         registry.add_callback(BeforeModelCallEvent, self._before_model_call)
 
-    def get_state(self) -> dict[str, Any]:
-        """What `restore_from_session` needs, with the summary as the message it is sent as."""
-        return {**super().get_state(), "summary_message": self._lead[0] if self._lead else None}
-
-    def restore_from_session(self, state: dict[str, Any]) -> list[Any] | None:
-        """Take up a recorded state.
-
-        Returns:
-            The summary as it stands before the session's messages, or None.
-
-        Raises:
-            ValueError: It is the state of another kind of window.
-        """
-        summary = state.get("summary_message")
-        if isinstance(summary, dict) and isinstance(summary.get("content"), list):
-            self._lead = [summary, *summary_messages("")[1:]]
-        return super().restore_from_session(state)
+    def summary_failed(self) -> None:
+        """Know that no summary can be made at present: messages leave without one."""
+        self._failed = True
 
     def _make_room(self, agent: Agent) -> None:
         self._due = True
@@ -319,22 +369,27 @@ class SummarizingConversationManager(_Window):
         Raises:
             SummaryFailed: There is no summary, or it is no shorter.
         """
-        older, room = _messages(agent)[:cut], _room(agent)
+        older, room = _messages(agent)[:cut], transcript_room(agent.model)
         whole = max(int(size(_messages(agent)) * TRANSCRIPT_SHARE), LEAST_TRANSCRIPT)
-        text = await summarize(
-            older,
-            agent.aux_model,
-            limit=self.prune_chars,
-            room=whole if room is None else int(room * TRANSCRIPT_SHARE),
-        )
+        summarizer = Summarizer(agent.aux_model, limit=self.prune_chars, count_usage=self._count_usage)
+        text = await summarizer.summarize(older, room=whole if room is None else room, most_parts=1)
         if len(text) >= size(older):
             raise SummaryFailed("it would be no shorter than what it sums up")
         return summary_messages(text)
 
 
+def ignored(usage: Mapping[str, Any]) -> None:
+    """Nobody counts what a call took."""
+
+
 def window(
-    settings: AgentSettings, context: ContextSettings, *, count: Count, tell: Tell
-) -> ConversationManager:
+    settings: AgentSettings,
+    context: ContextSettings,
+    *,
+    count: Count,
+    tell: Tell,
+    count_usage: CountUsage = ignored,
+) -> Window:
     """The manager of the window that the configuration asks for.
 
     Args:
@@ -342,13 +397,18 @@ def window(
         context: From which size on a tool result is cut.
         count: How many messages the session has on record.
         tell: Called with a sentence for the person when messages leave the window because they do not fit.
+        count_usage: Told what the call for a summary took.
     """
-    kinds: dict[str, type[_Window]] = {
+    kinds: dict[str, type[Window]] = {
         "sliding": SlidingWindowConversationManager,
         "summarize": SummarizingConversationManager,
     }
     return kinds[settings.context](
-        window_size=settings.window_size, prune_chars=context.prune_result_chars, count=count, tell=tell
+        window_size=settings.window_size,
+        prune_chars=context.prune_result_chars,
+        count=count,
+        tell=tell,
+        count_usage=count_usage,
     )
 
 
@@ -385,6 +445,12 @@ def _room(agent: Agent) -> int | None:
     """Characters that the model's declared window holds in any case, or None."""
     tokens = agent.model.context_window_limit
     return tokens * FEWEST_CHARS if tokens else None
+
+
+def transcript_room(model: Model) -> int | None:
+    """Characters that a model may be sent to summarize, or None when its window is not declared."""
+    tokens = model.context_window_limit
+    return int(tokens * FEWEST_CHARS * TRANSCRIPT_SHARE) if tokens else None
 
 
 def _index_or(value: Any, default: int) -> int:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
 from tau.conversation.opening import OpenSession
+from tau.conversation.totals import Totals
 from tau.conversation.workbench import Workbench
 from tau.errors import UsageError
 from tau.models.registry import PreparedModel, prepare
+from tau.sessions.lineage import Read
 
 if TYPE_CHECKING:
     from tau.agent.permission import Ask
@@ -30,8 +32,10 @@ class Answerer:
         one_shot: Whether the conversation is a single turn, which waits for every server of tools.
         bare: Whether files of the person and the project stay out of the prompt.
         ask: Puts a call to a person; None where there is nobody.
+        make_room: Awaited before each model call: a conversation that gets too long may be compacted.
         on_unsaved: Told why what was said is not on disk, and with "" when it is again.
         tell: Told what the person should know of the tools, such as why a server cannot be used, a line each.
+        read: Opens a session of the conversation's store for reading.
 
     Attributes:
         model: The model in force; None while there is none.
@@ -45,8 +49,10 @@ class Answerer:
         bare: bool,
         one_shot: bool,
         ask: Ask | None,
+        make_room: Callable[[], Awaitable[None]],
         on_unsaved: Callable[[str], None],
         tell: Callable[[str], None],
+        read: Read,
     ) -> None:
         self.model: PreparedModel | None = None
         self.runner: AgentRunner | None = None
@@ -54,8 +60,9 @@ class Answerer:
         self._bare = bare
         self._server_wait = None if one_shot else SERVER_WAIT
         self._ask = ask
+        self._make_room = make_room
         self._on_unsaved = on_unsaved
-        self._workbench = Workbench(settings, tell)
+        self._workbench = Workbench(settings, tell, read=read)
         self._warming: asyncio.Task[None] | None = None
 
     async def prepare(self, role: str) -> PreparedModel:
@@ -81,6 +88,7 @@ class Answerer:
         if session is None or session.writer is None:
             return None
         bench = self._workbench.of(session.writer.session_id)
+        totals = Totals(session.writer.meta())
         try:
             return AgentRunner(
                 model=prepared.model,
@@ -93,11 +101,21 @@ class Answerer:
                 ask=self._ask,
                 on_unsaved=self._on_unsaved,
                 tools_ready=self._tools_ready,
+                make_room=self._make_room,
+                side_model=prepared.side_model,
+                context_tokens=totals.context
+                if totals.context_at in (None, session.writer.count())
+                else None,
+                count_usage=prepared.count_usage,
             )
         except FileNotFoundError as error:  # the SDK looks at the process's directory
             raise UsageError(
                 f"The directory {self._settings.directory} is gone", "start tau in another one"
             ) from error
+
+    def carry_over(self, source: str, session_id: str) -> None:
+        """Let the session that continues another one have what was granted, read and approved in it."""
+        self._workbench.carry_over(source, session_id)
 
     async def adopt(self, prepared: PreparedModel | None) -> None:
         """Take a prepared model over; what the one before holds is let go of."""

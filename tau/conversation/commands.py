@@ -10,16 +10,19 @@ from tau.conversation.state import (
     Cleared,
     CommandResult,
     CommandSpec,
+    ConversationState,
     Help,
     ModelChoice,
     ModelListing,
+    Opening,
+    PromptListing,
     Quit,
     Refused,
     Said,
     SessionListing,
     Switched,
 )
-from tau.display import one_line
+from tau.display import dollars, one_line
 from tau.errors import TauError
 from tau.models.registry import choices
 from tau.sessions.listing import listed_line
@@ -36,6 +39,24 @@ COMMANDS: Sequence[CommandSpec] = (
     ),
     CommandSpec("new", "/new [NAME]", "begin a new session; this one is kept"),
     CommandSpec("undo", "/undo", "go on from before your last message, in a new session; this one is kept"),
+    CommandSpec(
+        "rewind",
+        "/rewind [N]",
+        "go on from before one of your messages, in a new session, with its text to edit",
+    ),
+    CommandSpec(
+        "fork",
+        "/fork [N|ID|NAME]",
+        "copy this session, or it up to your message N, or another one, into a new session",
+    ),
+    CommandSpec(
+        "compact", "/compact [FOCUS]", "go on in a new session with a summary of this one, which is kept"
+    ),
+    CommandSpec(
+        "export",
+        "/export [PATH] [chain]",
+        "write this session to a .md, .html or .json file, with chain all it is linked to",
+    ),
     CommandSpec("session", "/session", "show this session's id, name and place"),
     CommandSpec("status", "/status", "show model, window, tokens and session"),
     CommandSpec("model", "/model [ROLE]", "list the model roles, or switch to one"),
@@ -113,12 +134,49 @@ async def _new(core: Core, rest: str) -> CommandResult:
 
 async def _undo(core: Core, rest: str) -> CommandResult:
     before = core.state.session_id
-    opening, text = await core.undo()
-    return Switched(
-        opening,
+    return _rewound(before, *await core.rewind())
+
+
+def _rewound(before: str, opening: Opening, text: str) -> Switched:
+    line = (
         f'Went back before "{one_line(text, 60)}", in new session {opening.state.session_id}; '
-        f"the previous session {before} is kept.",
+        f"the previous session {before} is kept."
     )
+    return Switched(opening, line, draft=text)
+
+
+async def _rewind(core: Core, rest: str) -> CommandResult:
+    before = core.state.session_id
+    if rest:
+        if not _is_number(rest):
+            return Refused(f"/rewind takes the number of one of your messages, not '{one_line(rest, 40)}'")
+        return _rewound(before, *await core.rewind(int(rest)))
+    prompts = await core.prompts()
+    return PromptListing(prompts) if prompts else Refused("There is no turn to go back before")
+
+
+async def _fork(core: Core, rest: str) -> CommandResult:
+    before = core.state.session_id
+    if _is_number(rest):
+        opening = await core.fork(turn=int(rest))
+    else:
+        opening = await core.fork(session=rest)
+    old, new = core.reader.meta().get("forked_from") or before, opening.state.session_id
+    return Switched(opening, f"Forked session {old} into new session {new}; {old} is kept.")
+
+
+def _is_number(text: str) -> bool:
+    """Whether a word is a number of a message, and not an id that is made of digits."""
+    return text.isdecimal() and len(text) <= 6
+
+
+async def _compact(core: Core, rest: str) -> CommandResult:
+    opening, made = await core.compact(rest)
+    return Switched(opening, made.line, summary=made.summary)
+
+
+async def _export(core: Core, rest: str) -> CommandResult:
+    return Said(await core.export(rest))
 
 
 async def _session(core: Core, rest: str) -> CommandResult:
@@ -146,9 +204,11 @@ async def _status(core: Core, rest: str) -> CommandResult:
         f"Session: {state.session_id}" + (f" ({state.name})" if state.name else ""),
         f"Model: {state.role} → {model}",
         f"Context: {state.context}, window {state.window_size} · {state.in_memory} messages in memory",
-        f"Tokens: {state.usage.input_tokens} in, {state.usage.output_tokens} out"
-        + (f", {state.usage.cached_tokens} cached" if state.usage.cached_tokens else "")
-        + f" · {state.turns} turn{'' if state.turns == 1 else 's'}",
+        f"Filled: {_filled(state)}",
+        f"Tokens: {state.usage.input_tokens:,} in, {state.usage.output_tokens:,} out"
+        + (f", {state.usage.cached_tokens:,} cached" if state.usage.cached_tokens else "")
+        + f" · {state.turns} turn{'' if state.turns == 1 else 's'}"
+        + (f" · {dollars(state.cost)}" if state.cost is not None else ""),
         f"Directory: {state.directory}",
     ]
     if state.model and state.model.why:
@@ -160,6 +220,25 @@ async def _status(core: Core, rest: str) -> CommandResult:
     if state.unsaved:
         lines.append(f"Not saved: {state.unsaved}")
     return Said(lines)
+
+
+def _filled(state: ConversationState) -> str:
+    """How much of the model's window the conversation takes, and where it is compacted."""
+    window = state.model.context_window if state.model else None
+
+    def share(tokens: int) -> str:
+        return f" ({round(100 * tokens / window)} %)" if window else ""
+
+    if state.context_tokens is None:
+        filled = "unknown until the next reply" if state.message_count else "nothing yet"
+        filled += f" · the window holds {window:,} tokens" if window else ""
+    elif window:
+        filled = f"about {state.context_tokens:,} of {window:,} tokens{share(state.context_tokens)}"
+    else:
+        filled = f"about {state.context_tokens:,} tokens · context_window declares how many the model holds"
+    if state.compacts_at is not None:
+        filled += f" · compacts at {state.compacts_at:,}{share(state.compacts_at)}"
+    return filled
 
 
 async def _model(core: Core, rest: str) -> CommandResult:
@@ -209,6 +288,10 @@ _HANDLERS: dict[str, Callable[[Core, str], Awaitable[CommandResult]]] = {
     "resume": _resume,
     "new": _new,
     "undo": _undo,
+    "rewind": _rewind,
+    "fork": _fork,
+    "compact": _compact,
+    "export": _export,
     "session": _session,
     "status": _status,
     "model": _model,

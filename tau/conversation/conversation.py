@@ -10,8 +10,9 @@ from tau.agent import notices
 from tau.config.settings import Settings
 from tau.conversation import commands
 from tau.conversation.bridge import Bridge
-from tau.conversation.core import LIVE_TURNS, Core
+from tau.conversation.core import Core
 from tau.conversation.engine import Engine
+from tau.conversation.in_hand import LIVE_TURNS
 from tau.conversation.state import CommandResult, ConversationState, HistoryPage, Opening, OpenRequest
 from tau.events import Decision, TurnEnd, TurnEvent
 from tau.models.info import ModelInfo
@@ -205,9 +206,15 @@ class Conversation:
         """
         return await self._engine.call(self._core.follow())
 
-    async def earlier(self, before: int, turns: int) -> HistoryPage:
-        """The `turns` whole turns that end before message `before`."""
-        return await self._engine.call(self._core.earlier(before, turns))
+    async def earlier(self, before: int, turns: int, session_id: str = "") -> HistoryPage:
+        """The `turns` whole turns that end before message `before`.
+
+        Args:
+            before: An index; one beyond the last message means its end.
+            turns: How many.
+            session_id: A session that this one continues; empty for the session in hand.
+        """
+        return await self._engine.call(self._core.earlier(before, turns, session_id))
 
     async def preview(self, session_id: str, turns: int = LIVE_TURNS) -> HistoryPage:
         """The newest turns of any session. Writes nothing."""

@@ -1,4 +1,4 @@
-"""The engine's side of a conversation: the store, the session in hand, the model and the turn.
+"""The engine's side of a conversation: the model, the turn, compaction, and going from session to session.
 
 Everything here runs on the engine's loop. What changes the session, the model or the agent holds one lock:
 a turn, a switch, a change of the model and the first preparation come one after the other, and none of them
@@ -17,40 +17,38 @@ from tau.agent import notices
 from tau.config.settings import Settings
 from tau.conversation import history
 from tau.conversation.answerer import Answerer
-from tau.conversation.damage import tell_damage
+from tau.conversation.compacting import CANCELLED, SUMMARIZING, Continuation
+from tau.conversation.in_hand import InHand
 from tau.conversation.opening import OpenSession, SessionOpener
 from tau.conversation.questions import Questions
-from tau.conversation.state import ConversationState, HistoryPage, Opening, OpenRequest
-from tau.conversation.totals import Totals
-from tau.errors import SessionHeld, StoreError, TauError, UsageError
+from tau.conversation.state import ConversationState, Opening, OpenRequest, Prompt
+from tau.errors import CompactionCancelled, SessionHeld, StoreError, TauError, UsageError
 from tau.events import (
+    Compacted,
     Notice,
     TurnEnd,
     TurnEvent,
     UsageReported,
-    from_line,
 )
+from tau.masking import mask_content
 from tau.models.info import ModelInfo
 from tau.sessions.catalog import Catalog
-from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 from tau.sessions.registry import open_store
-from tau.sessions.store import SessionReader, SessionStore, SessionWriter
+from tau.sessions.store import SessionWriter
 
 if TYPE_CHECKING:
     from tau.agent.runner import AgentRunner
 
 log = logging.getLogger(__name__)
 
-LIVE_TURNS = 40
-"""Turns of an earlier session that a channel is handed at once."""
-
-REPLAYED_EVENTS = 200
-"""Stored agent events, the newest, that a channel is handed at once."""
-
 Emit = Callable[[TurnEvent], None]
 
 
-class Core:
+def _nowhere(event: TurnEvent) -> None:
+    """Nobody listens."""
+
+
+class Core(InHand):
     """A conversation as the engine sees it.
 
     Args:
@@ -62,27 +60,22 @@ class Core:
     def __init__(
         self, settings: Settings, request: OpenRequest, publish: Callable[[ConversationState], None]
     ) -> None:
-        self.settings = settings
-        self.request = request
-        self.state = ConversationState(session_id="", directory=str(settings.directory))
-        self.listing: list[str] = []
-        self._publish = publish
+        super().__init__(settings, request, publish)
         self._lock = asyncio.Lock()
-        self._store: SessionStore | None = None
-        self._catalog: Catalog | None = None
-        self._opener: SessionOpener | None = None
-        self._session: OpenSession | None = None
-        self._totals = Totals()
-        self._followed = (0, 0)
         self._turn_task: asyncio.Task[TurnEnd] | None = None
+        self._compaction_task: asyncio.Task[tuple[Opening, Continuation]] | None = None
+        self._titling: asyncio.Task[None] | None = None
+        self._emit: Emit = _nowhere
         self.questions = Questions()
         self._answerer = Answerer(
             settings,
             bare=request.bare,
             one_shot=request.one_shot,
             ask=self.questions.ask if request.can_ask else None,
+            make_room=self._make_room,
             on_unsaved=lambda reason: self._set(unsaved=reason),
             tell=lambda line: self._set(tool_problems=(*self.state.tool_problems, line)),
+            read=self._read,
         )
 
     # Opening ------------------------------------------------------------------------------------
@@ -95,92 +88,6 @@ class Core:
             self._opener = SessionOpener(self._store, self._catalog, self.settings, self.request.channel)
             opened = self._opener.open(self.request)
             return self._take(opened, self._look_at(opened), None)
-
-    @property
-    def opener(self) -> SessionOpener:
-        """The session opener; present once `open` has succeeded."""
-        assert self._opener is not None
-        return self._opener
-
-    @property
-    def catalog(self) -> Catalog:
-        """The catalog; present once `open` has succeeded."""
-        assert self._catalog is not None
-        return self._catalog
-
-    @property
-    def reader(self) -> SessionReader:
-        """The session in hand."""
-        assert self._session is not None
-        return self._session.reader
-
-    @property
-    def writer(self) -> SessionWriter | None:
-        """The session in hand where this process may write it."""
-        return self._session.writer if self._session else None
-
-    def place(self) -> str:
-        """Where the store keeps its record, or the empty string."""
-        return self._store.capabilities.location if self._store is not None else ""
-
-    def _look_at(self, opened: OpenSession) -> Opening:
-        """What a channel is shown of a session; everything that can fail about it happens here."""
-        try:
-            reader = opened.reader
-            newest = history.page(reader, before=None, turns=LIVE_TURNS)
-            events = [from_line(line) for line in reader.events(limit=REPLAYED_EVENTS)]
-            told = [*opened.notices, *tell_damage(opened)]
-            if opened.writer is not None:
-                opened.writer.flush()
-        except BaseException:
-            opened.reader.close()
-            raise
-        return Opening(
-            state=self.state,
-            history=newest,
-            events=[event for event in events if event is not None],
-            notices=told,
-        )
-
-    def _take(self, opened: OpenSession, opening: Opening, runner: AgentRunner | None) -> Opening:
-        """Make an opened session the one in hand; the one before is let go of."""
-        lost = self._let_go()
-        self._session = opened
-        self._followed = (opened.reader.count(), len(opened.reader.scratch()))
-        self._totals = Totals(opened.reader.meta())
-        assert self._store is not None
-        if opened.writer is not None:
-            self.catalog.mark_open(opened.reader.session_id)
-        self._set(
-            session_id=opened.reader.session_id,
-            profile=self.settings.profile,
-            role=opened.role,
-            held_by=opened.held_by,
-            persistent=self._store.capabilities.persistent,
-            context=self.settings.agent.context,
-            window_size=self.settings.agent.window_size,
-            unsaved="",
-            in_memory=0,
-        )
-        self._use(runner)
-        return replace(opening, state=self.state, notices=[*lost, *opening.notices])
-
-    def _let_go(self) -> list[str]:
-        """Close the session in hand. Returns what of it could not be saved, a line each."""
-        session, self._session = self._session, None
-        runner, self._answerer.runner = self._answerer.runner, None
-        if session is None:
-            return []
-        lost = []
-        if runner is not None and not runner.flush():
-            lost.append(notices.lost(session.reader.session_id, runner.unsaved))
-        try:
-            session.reader.close()
-        except StoreError as error:
-            lost = lost or [notices.lost(session.reader.session_id, error.line())]
-        if session.writer is not None:
-            self.catalog.mark_closed(session.reader.session_id)
-        return lost
 
     # The model ----------------------------------------------------------------------------------
 
@@ -224,17 +131,12 @@ class Core:
             self._use(runner)
             return prepared.info
 
-    def _use(self, runner: AgentRunner | None) -> None:
-        self._answerer.use(runner)
-        if self._session is not None:
-            self._refresh()
-
     # The turn -----------------------------------------------------------------------------------
 
     async def turn(self, text: str, emit: Emit) -> None:
         """Run one turn; `emit` gets its events, the `TurnEnd` last, whatever happens."""
-        if self._turn_task is not None:
-            emit(TurnEnd("busy", notices.BUSY))
+        if self._turn_task is not None or self._compaction_task is not None:
+            emit(TurnEnd("busy", notices.BUSY if self._turn_task is not None else SUMMARIZING))
             return
         self._set(busy=True)
         self.questions.emit = emit
@@ -247,6 +149,7 @@ class Core:
             self._set(busy=False)
         emit(end)
         self._index()
+        self._begin_title()
 
     def _ending(self, task: asyncio.Task[TurnEnd]) -> TurnEnd:
         if task.cancelled():
@@ -271,14 +174,13 @@ class Core:
             assert runner is not None
             assert self.writer is not None
 
-            def pass_on(event: TurnEvent) -> None:
-                if isinstance(event, UsageReported):
-                    self._totals.count(event.usage)
-                    self._set(usage=self._totals.usage, context_tokens=self._totals.context)
-                emit(event)
-
             before = runner.unsaved
-            end = await runner.run(text, pass_on)
+            self._emit = self._counting(emit)
+            try:
+                end = await runner.run(text, self._emit)
+            finally:
+                self._emit = _nowhere
+            self._totals.measured(runner.reading.tokens, self.reader.count())
             if end.stop_reason != "error":
                 self._totals.turns += 1
             try:
@@ -292,8 +194,26 @@ class Core:
             self._refresh()
             return end
 
+    def _counting(self, emit: Emit) -> Emit:
+        """Counts what model calls took, on the way to a channel."""
+
+        def count(event: TurnEvent) -> None:
+            if isinstance(event, UsageReported):
+                price = self.state.model.price if self.state.model else None
+                if event.side:
+                    self._totals.count_side(event.usage, price)
+                else:
+                    self._totals.count(event.usage, price)
+                self._set(usage=self._totals.usage, cost=self._totals.cost, context_tokens=self._measured())
+            emit(event)
+
+        return count
+
     async def cancel(self) -> None:
-        """Cancel the running turn, whatever it waits for; returns when it is over and recorded."""
+        """Cancel the running turn or compaction, whatever it waits for; returns when it is over."""
+        if self._compaction_task is not None:
+            self._compaction_task.cancel()
+            await asyncio.wait({self._compaction_task})
         task = self._turn_task
         if task is None:
             return
@@ -309,6 +229,117 @@ class Core:
             return
         self.catalog.record(self._session.reader, self._answerer.runner.take_recorded())
 
+    def _begin_title(self) -> None:
+        """Have the model write a title after the first turn, where that is wished; nobody waits for it."""
+        runner, writer = self._answerer.runner, self.writer
+        wished = self.settings.sessions.titles == "model" and not self.request.one_shot
+        if wished and runner is not None and writer is not None and self._totals.turns == 1:
+            self._titling = asyncio.create_task(self._write_title(runner, writer))
+
+    async def _write_title(self, runner: AgentRunner, writer: SessionWriter) -> None:
+        try:
+            title = await runner.compaction.write_title(self._counting(_nowhere))
+            if not title or self.writer is not writer:
+                return
+            writer.patch_meta({"title": title, **self._totals.meta()}, touch=False)
+            self.catalog.record(writer, [])
+            self._refresh()
+        except TauError as error:
+            log.info("Session %s has no title of the model: %s", writer.session_id, error.line())
+
+    # Compaction ---------------------------------------------------------------------------------
+
+    async def compact(self, focus: str) -> tuple[Opening, Continuation]:
+        """Carry the conversation as a summary into a new session, and go on there.
+
+        Args:
+            focus: What the summary should look at, or empty.
+
+        Raises:
+            CompactionFailed: There is nothing to summarize, or no summary; nothing has changed.
+            TauError: A turn runs, something is not saved, it was cancelled, or the store refused.
+        """
+        self._free()
+        self._set(busy=True, summarizing=True)
+        self._compaction_task = task = asyncio.create_task(self._compact(mask_content(focus)))
+        try:
+            await asyncio.wait({task})
+        finally:
+            self._compaction_task = None
+            self._set(busy=False, summarizing=False)
+        if task.cancelled():
+            raise CompactionCancelled(CANCELLED)
+        opening, continuation = task.result()
+        return replace(opening, state=self.state), continuation
+
+    async def _compact(self, focus: str) -> tuple[Opening, Continuation]:
+        async with self._lock:
+            if self.state.held_by:
+                raise SessionHeld(self.state.session_id, self.state.held_by)
+            if self._answerer.runner is None:
+                await self._prepare_model()
+            self._nothing_waits()
+            runner, session = self._answerer.runner, self._session
+            assert runner is not None
+            assert session is not None
+            continuation = await self._compactor.by_hand(
+                runner.compaction,
+                session,
+                self.opener,
+                self._totals,
+                focus=focus,
+                emit=self._counting(_nowhere),
+            )
+            opening = self._look_at(continuation.opened)
+            self._go_on_in(continuation.opened, runner)
+            return opening, continuation
+
+    async def _make_room(self) -> None:
+        """Compact the conversation if it is due, before a model call of the running turn."""
+        runner, session, emit = self._answerer.runner, self._session, self._emit
+        point = self.state.compacts_at
+        if runner is None or session is None or point is None:
+            return
+        continuation = await self._compactor.when_due(
+            runner.compaction,
+            session,
+            self.opener,
+            self._totals,
+            point=point,
+            measure=lambda: runner.reading.tokens,
+            save=self._nothing_waits,
+            summarizing=lambda now: self._set(summarizing=now),
+            emit=emit,
+        )
+        if continuation is None:
+            self._set(context_tokens=runner.reading.tokens)
+            return
+        previous = self.state.session_id
+        self._go_on_in(continuation.opened, runner)
+        emit(Compacted(previous, self.state.session_id, continuation.line, continuation.summary))
+        self._compactor.carried(runner.reading.tokens, point, emit)
+
+    def _go_on_in(self, opened: OpenSession, runner: AgentRunner) -> None:
+        """Make the session that continues the one in hand the one in hand; the agent stays."""
+        old = self._session
+        assert old is not None
+        assert opened.writer is not None
+        self.catalog.record(old.reader, runner.take_recorded())
+        runner.move_to(opened.writer)
+        self._session = opened
+        self._answerer.carry_over(old.reader.session_id, opened.writer.session_id)
+        self._followed = (opened.reader.count(), 0)
+        self._totals.measured(runner.reading.tokens, opened.reader.count())
+        self.catalog.mark_open(opened.reader.session_id)
+        self.catalog.record(opened.reader, [])
+        self._set(session_id=opened.reader.session_id, unsaved="", context_tokens=self._totals.context)
+        self._refresh()
+        try:
+            old.reader.close()
+        except StoreError as error:
+            log.warning("Session %s was not closed cleanly: %s", old.reader.session_id, error.line())
+        self.catalog.mark_closed(old.reader.session_id)
+
     # Sessions -----------------------------------------------------------------------------------
 
     async def switch(self, target: str, *, everywhere: bool) -> Opening:
@@ -321,8 +352,7 @@ class Core:
         self._free()
         async with self._lock:
             self._nothing_waits()
-            directory = None if everywhere else self.state.directory
-            found = self.catalog.resolve(target, directory=directory)
+            found = self._found(target, everywhere=everywhere)
             if found == self.state.session_id and self.writer is not None:
                 raise UsageError(f"Session {found} is the current one")
             return await self._switch(self.opener.resume(found, read_along=self.request.read_only_ok))
@@ -338,24 +368,65 @@ class Core:
             self._nothing_waits()
             return await self._switch(self.opener.create(role=self.state.role, name=name))
 
-    async def undo(self) -> tuple[Opening, str]:
-        """Go on from before the last turn, in a session of its own; the current one is kept as it is.
-
-        Returns:
-            The new session, and the message whose turn it leaves out.
+    async def prompts(self) -> list[Prompt]:
+        """The person's messages in this session, oldest first.
 
         Raises:
-            TauError: There is no turn, one runs, or the messages cannot be copied.
+            TauError: A turn runs, or the messages cannot be read.
+        """
+        self._free()
+        async with self._lock:
+            return await history.prompts(self.reader)
+
+    async def rewind(self, number: int | None = None) -> tuple[Opening, str]:
+        """Go on from before a prompt, in a session of its own; the current one is kept as it is.
+
+        Args:
+            number: The prompt, as `prompts` numbers them; None is the newest.
+
+        Returns:
+            The new session, and the whole text of the prompt.
+
+        Raises:
+            TauError: There is no such prompt, a turn runs, or the messages cannot be copied.
         """
         self._free()
         async with self._lock:
             self._nothing_waits()
-            last = history.last_turn(self.reader)
-            if last is None:
-                raise UsageError("There is no turn to go back before")
-            index, text = last
-            opened = self.opener.fork(self.reader, before=index, role=self.state.role)
-            return await self._switch(opened), text
+            if number is None:
+                prompt = history.last_prompt(self.reader)
+                if prompt is None:
+                    raise UsageError("There is no turn to go back before")
+            else:
+                listed = history.numbered(await history.prompts(self.reader), number)
+                (prompt,) = self.reader.messages(offset=listed.index, limit=1)
+            opened = self.opener.fork(self.reader, before=prompt.index, role=self.state.role)
+            return await self._switch(opened), history.said(prompt)
+
+    async def fork(self, *, turn: int | None = None, session: str = "") -> Opening:
+        """Copy messages into a new session and go on there; the one they come from is kept as it is.
+
+        Args:
+            turn: Copy the current session up to and including this turn, as `prompts` numbers them; None
+                copies it whole.
+            session: Copy another session instead, an id or name, whole. It is only read, whoever holds it.
+
+        Raises:
+            TauError: There is no such turn or session, nothing to copy, a turn runs, or the copy failed.
+        """
+        self._free()
+        async with self._lock:
+            self._nothing_waits()
+            if session and (found := self._found(session)) != self.state.session_id:
+                assert self._store is not None
+                with self._store.read(found) as source:
+                    return await self._switch(self.opener.fork(source))
+            before = None
+            if turn is not None:
+                listed = await history.prompts(self.reader)
+                number = history.numbered(listed, turn).number
+                before = listed[number].index if number < len(listed) else None
+            return await self._switch(self.opener.fork(self.reader, before=before, role=self.state.role))
 
     async def _switch(self, opened: OpenSession) -> Opening:
         """Everything that can fail comes before the current session is let go of."""
@@ -374,11 +445,14 @@ class Core:
         taken = self._take(opened, opening, runner)
         await self._answerer.adopt(prepared)
         self._set(model=prepared.info if prepared else None, model_problem=problem)
+        self._refresh()
         return replace(taken, state=self.state)
 
     def _free(self) -> None:
         if self._turn_task is not None:
             raise UsageError(notices.BUSY)
+        if self._compaction_task is not None:
+            raise UsageError(SUMMARIZING)
 
     def _nothing_waits(self) -> None:
         if self._answerer.runner is not None and not self._answerer.runner.flush():
@@ -426,24 +500,6 @@ class Core:
             opening = self._look_at(session)
             return replace(opening, state=self.state)
 
-    async def earlier(self, before: int, turns: int) -> HistoryPage:
-        """The turns before an index of the session in hand."""
-        return history.page(self.reader, before=before, turns=turns)
-
-    async def preview(self, session_id: str, turns: int) -> HistoryPage:
-        """The newest turns of any session. Writes nothing."""
-        assert self._store is not None
-        with self._store.read(session_id) as reader:
-            return history.page(reader, before=None, turns=turns)
-
-    async def summaries(self, query: ListQuery) -> list[SessionSummary]:
-        """Sessions, newest first."""
-        return await asyncio.to_thread(self.catalog.summaries, query)
-
-    async def search(self, words: str, query: ListQuery) -> list[SearchHit]:
-        """Messages that hold the words."""
-        return await asyncio.to_thread(self.catalog.search, words, query)
-
     async def close(self) -> None:
         """Stop what runs, make everything durable and let go.
 
@@ -451,6 +507,9 @@ class Core:
             StoreError: Something that was said could not be saved; everything is closed all the same.
         """
         await self.cancel()
+        if self._titling is not None:
+            self._titling.cancel()
+            await asyncio.wait({self._titling})
         await self._answerer.stop_warming()
         lost = self._let_go()
         try:
@@ -464,25 +523,3 @@ class Core:
                     self._store.close()
         if lost:
             raise StoreError(lost[0])
-
-    # State --------------------------------------------------------------------------------------
-
-    def _refresh(self) -> None:
-        meta = self.reader.meta()
-        runner = self._answerer.runner
-        in_memory = runner.messages_in_memory if runner else self.state.in_memory
-        self._set(
-            name=str(meta.get("name") or ""),
-            title=str(meta.get("title") or ""),
-            message_count=self.reader.count(),
-            in_memory=in_memory,
-            usage=self._totals.usage,
-            turns=self._totals.turns,
-            context_tokens=self._totals.context,
-        )
-
-    def _set(self, **changes: object) -> None:
-        state = replace(self.state, **changes)  # type: ignore[arg-type]  # the keys are fields of the state
-        if state != self.state:
-            self.state = state
-            self._publish(state)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tau.config.places import is_directory
 from tau.config.settings import Settings
+from tau.conversation.copying import copy_messages
 from tau.conversation.state import OpenRequest
-from tau.errors import SessionExists, SessionHeld, SessionMismatch, SessionNotFound, UsageError
+from tau.errors import (
+    SessionExists,
+    SessionHeld,
+    SessionMismatch,
+    SessionNotFound,
+    StoreError,
+    TauError,
+    UsageError,
+)
 from tau.sessions.catalog import Catalog
 from tau.sessions.records import Meta, MetaValue, new_id
 from tau.sessions.store import SessionReader, SessionStore, SessionWriter
@@ -19,6 +29,9 @@ INTERACTIVE = ("tui", "terminal")
 
 MANAGERS = {"sliding": "SlidingWindowConversationManager", "summarize": "SummarizingConversationManager"}
 """The window's mode and the name a session remembers it by."""
+
+NAMED_LOST = 10
+"""So many of the messages that could not be copied are named one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +79,14 @@ class SessionOpener:
             SessionMismatch: It was recorded under another ``[agent] context``; nothing was written.
             UsageError: The name is taken.
         """
+        try:
+            return self._open(request)
+        except SessionMismatch as error:
+            command = "tau tui" if request.channel == "tui" else "tau chat"
+            hint = f"`{command}`, then /fork {error.session_id}, goes on with it in a new session"
+            raise SessionMismatch(error.session_id, error.message, hint) from None
+
+    def _open(self, request: OpenRequest) -> OpenSession:
         if request.resume is not None:
             everywhere = request.all_directories or self._settings.sessions.scope == "all"
             found = self._catalog.resolve(request.resume, directory=None if everywhere else self._directory)
@@ -85,18 +106,31 @@ class SessionOpener:
         return self.create(role=request.role, name=request.name)
 
     def create(
-        self, *, session_id: str | None = None, role: str | None = None, name: str | None = None
+        self,
+        *,
+        session_id: str | None = None,
+        role: str | None = None,
+        name: str | None = None,
+        more: Mapping[str, MetaValue] | None = None,
     ) -> OpenSession:
-        """Begin a session; a fresh id is tried again in the rare case that it is taken."""
+        """Begin a session; a fresh id is tried again in the rare case that it is taken.
+
+        Args:
+            session_id: Exactly this id; None makes one.
+            role: The model role; None is the default one.
+            name: Its name; None generates one where the channel's sessions have names.
+            more: Metadata beside what every session has.
+        """
         if name is not None:
             self.check_name(name)
-        elif self._channel in INTERACTIVE:
+        elif self._channel in INTERACTIVE and "name" not in (more or {}):
             name = self._catalog.fresh_name(self._directory)
         meta: dict[str, MetaValue] = {
             "channel": self._channel,
             "profile": self._settings.profile,
             "role": role or "default",
             "directory": self._directory,
+            **(more or {}),
         }
         if name:
             meta["name"] = name
@@ -109,28 +143,52 @@ class SessionOpener:
                 continue
             return OpenSession(writer, writer, "", role or "default")
 
-    def fork(self, source: SessionReader, *, before: int, role: str) -> OpenSession:
-        """Begin a session with the messages of another one up to an index; the other one is untouched.
+    def fork(
+        self, source: SessionReader, *, before: int | None = None, role: str | None = None
+    ) -> OpenSession:
+        """Begin a session with a copy of another one's messages. Nothing is written to the other one.
+
+        Args:
+            source: Open for reading; it may be held elsewhere, or recorded under another window.
+            before: Index of the first message that is left out; None copies all of them.
+            role: The model role; None is the one that the other session was last on, which is then told of
+                like a session that is resumed.
 
         Raises:
-            StoreError: A message cannot be read or written.
+            UsageError: There is nothing to copy.
+            StoreError: A message cannot be written, or the other session not be read at all.
         """
-        opened = self.create(role=role)
+        meta = source.meta()
+        notices: list[str] = []
+        if role is None:
+            role, notices = self._role_of(meta)
+            notices += self._elsewhere(meta)
+        end = source.count() if before is None else before
+        if before is None and not end:
+            raise UsageError(f"Session {source.session_id} has no messages to copy")
+        more: dict[str, MetaValue] = {"forked_from": source.session_id, "unfinished": True}
+        if end and meta.get("title"):
+            more["title"] = meta["title"]
+        opened = self.create(role=role, more=more)
         writer = opened.writer
         assert writer is not None
         try:
-            for index, stored in enumerate(source.messages(limit=before)):
-                writer.append(index, stored.message)
-            meta = source.meta()
-            changes: dict[str, MetaValue] = {"forked_from": source.session_id}
-            if before and meta.get("title"):
-                changes["title"] = meta["title"]
-            writer.patch_meta(changes)
+            lost = copy_messages(source, writer, end=end)
+            writer.patch_meta({"unfinished": None})
             writer.flush()
+        except TauError as error:
+            with suppress(StoreError):
+                writer.close()
+            raise StoreError(
+                f"Session {source.session_id} could not be copied: {error.message}",
+                f"it is as it was; what was copied is session {writer.session_id}",
+            ) from error
         except BaseException:
             writer.close()
             raise
-        return opened
+        if lost:
+            notices.append(_lost_notice(source.session_id, lost))
+        return replace(opened, notices=notices)
 
     def resume(
         self, session_id: str, *, role: str | None = None, read_along: bool = False, name: str | None = None
@@ -140,6 +198,9 @@ class SessionOpener:
         Raises:
             See `open`.
         """
+        # Before it is held: that writes its lock, and what its log has over its files.
+        with self._store.read(session_id) as found:
+            self._check_window(found)
         try:
             writer = self._store.hold(session_id)
         except SessionHeld as held:
@@ -154,7 +215,6 @@ class SessionOpener:
             raise
 
     def _resume(self, writer: SessionWriter, role: str | None, name: str | None) -> OpenSession:
-        self._check_window(writer)
         if name is not None:
             self.check_name(name, session_id=writer.session_id)
         meta = writer.meta()
@@ -173,15 +233,16 @@ class SessionOpener:
         notices += self._elsewhere(meta)
         return OpenSession(writer, writer, "", role, notices)
 
-    def _check_window(self, writer: SessionWriter) -> None:
-        state = writer.agent_state()
+    def _check_window(self, reader: SessionReader) -> None:
+        state = reader.agent_state()
         recorded = state.conversation_manager_state.get("__name__") if state else None
         if recorded is not None and recorded != MANAGERS[self._settings.agent.context]:
             known = next((mode for mode, manager in MANAGERS.items() if manager == recorded), "sliding")
             raise SessionMismatch(
-                writer.session_id,
-                f"Session {writer.session_id} was recorded with a different [agent] context setting; "
+                reader.session_id,
+                f"Session {reader.session_id} was recorded with a different [agent] context setting; "
                 f"set it back to {known} or start a new session",
+                f"/fork {reader.session_id} goes on with it in a new session",
             )
 
     def _role_of(self, meta: Meta) -> tuple[str, list[str]]:
@@ -209,3 +270,13 @@ class SessionOpener:
             raise UsageError(
                 f"Another session of this directory is named {name}", f"go on with it: --resume {name}"
             )
+
+
+def _lost_notice(session_id: str, lost: Sequence[int]) -> str:
+    named = ", ".join(map(str, lost[:NAMED_LOST]))
+    rest = f" and {len(lost) - NAMED_LOST} more" if len(lost) > NAMED_LOST else ""
+    which, it = ("Message", "it") if len(lost) == 1 else ("Messages", "each")
+    return (
+        f"{which} {named}{rest} of session {session_id} could not be read; "
+        f"a line in place of {it} says so in this session."
+    )

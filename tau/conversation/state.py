@@ -30,9 +30,12 @@ class ConversationState:
         in_memory: Messages the model would see.
         context: ``sliding`` or ``summarize``.
         window_size: Of `[agent] window_size`.
-        usage: Running totals of the session.
+        usage: Running totals of the session; `input_tokens` are those that no cache had.
+        cost: US dollars of the session's calls so far, as far as prices are known; None while none was.
         context_tokens: Tokens of the last request and reply, or None when unknown.
-        busy: Whether a turn runs.
+        compacts_at: Tokens from which on the conversation is compacted by itself, or None when it is not.
+        busy: Whether a turn or a compaction runs.
+        summarizing: Whether what runs is a summary of the conversation.
         unsaved: Why the last turn is not on disk, or empty.
         tool_problems: What there is to know of the tools, such as why a server cannot be used, a line each.
     """
@@ -53,8 +56,11 @@ class ConversationState:
     window_size: int = 60
     usage: Usage = field(default_factory=Usage)
     turns: int = 0
+    cost: float | None = None
     context_tokens: int | None = None
+    compacts_at: int | None = None
     busy: bool = False
+    summarizing: bool = False
     unsaved: str = ""
     tool_problems: tuple[str, ...] = ()
 
@@ -67,11 +73,16 @@ class HistoryPage:
         messages: The messages of these turns, in order.
         first_index: Index of the first message returned.
         more: Whether anything lies before `first_index`.
+        session_id: The session they are of.
+        previous: Where it goes on once there is no `more`: the session that this one summarizes, and the
+            index in it before which nothing has been shown; None when nothing came before.
     """
 
     messages: Sequence[StoredMessage]
     first_index: int
     more: bool
+    session_id: str = ""
+    previous: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,11 +153,44 @@ class ModelListing:
 
 
 @dataclass(frozen=True, slots=True)
+class Prompt:
+    """A message of the person's.
+
+    Attributes:
+        number: Its number among those of the session, from 1.
+        index: Its index among all messages.
+        text: Its beginning, on one line.
+        at: When it was said, ISO 8601, UTC; empty where only the moment of a copy is known.
+    """
+
+    number: int
+    index: int
+    text: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptListing:
+    """``/rewind`` without a number: every prompt of the session, oldest first."""
+
+    prompts: Sequence[Prompt]
+
+
+@dataclass(frozen=True, slots=True)
 class Switched:
-    """The conversation is now on another session (``/resume``, ``/new``)."""
+    """The conversation is now on another session (``/resume``, ``/new``, ``/fork``).
+
+    Attributes:
+        opening: The session.
+        line: What is said about it.
+        draft: A prompt that was gone back before, whole, to be edited and sent again; else empty.
+        summary: The summary that the session begins with, when it was just written; else empty.
+    """
 
     opening: Opening
     line: str = ""
+    draft: str = ""
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +203,9 @@ class Quit:
     """The channel ends."""
 
 
-CommandResult = Said | Refused | Help | SessionListing | ModelListing | Switched | Cleared | Quit
+CommandResult = (
+    Said | Refused | Help | SessionListing | ModelListing | PromptListing | Switched | Cleared | Quit
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

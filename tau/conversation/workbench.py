@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tau.config.settings import Settings
 from tau.gate import patterns
 from tau.gate.gate import Gate
+from tau.sessions.lineage import Read, Record
 from tau.tools.background import stop_background
 from tau.tools.context import ToolContext
 from tau.tools.registry import build_tools
@@ -37,11 +38,13 @@ class Workbench:
     Args:
         settings: Directory, places, sizes, approvals and servers.
         tell: Told what the person should know of the tools, a line each.
+        read: Opens a session of the conversation's store for reading.
     """
 
-    def __init__(self, settings: Settings, tell: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, tell: Callable[[str], None], *, read: Read) -> None:
         self._settings = settings
         self._tell = tell
+        self._read = read
         self._kept: dict[str, tuple[ToolContext, Gate]] = {}
         self._servers: McpServers | None = None
         self._own_names: frozenset[str] = frozenset()
@@ -66,15 +69,23 @@ class Workbench:
                 ),
                 own=(self._settings.places.data, self._settings.places.config),
                 closed=patterns.closed_to(self._settings.approvals, "read_file"),
+                record=Record(self._read, session_id),
             )
             self._kept[session_id] = context, Gate(self._settings.approvals, context)
         context, gate = self._kept[session_id]
+        if context.record is not None:  # the conversation may have gone on elsewhere meanwhile
+            context.record.session_id = session_id
         tools = build_tools(context, disabled=self._settings.plugins.disabled)
         if not self._own_names:
             for line in patterns.doubts(self._settings.approvals, tools, servers=list(self._settings.mcp)):
                 self._tell(line)
         self._own_names = frozenset(tool.tool_name for tool in tools)
         return Bench(context, gate, [*tools, *self._server_tools])
+
+    def carry_over(self, source: str, session_id: str) -> None:
+        """Let the session that continues another one have what was granted, read and approved in it."""
+        if source in self._kept:
+            self._kept[session_id] = self._kept[source]
 
     def start_servers(self, on_tools: Callable[[Sequence[Any]], None]) -> None:
         """Begin to connect the servers of ``[mcp]``, once; nobody waits for them.

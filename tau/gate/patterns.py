@@ -35,6 +35,7 @@ KINDS: dict[str, Literal["command", "path", "url"] | None] = {
     "fetch_url": "url",
     "find_files": None,
     "search_files": None,
+    "recall": None,
 }
 """What patterns for tau's own tools are about; None for a tool that takes none."""
 

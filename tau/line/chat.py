@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tau.conversation.commands import is_command
-from tau.conversation.state import OpenRequest
+from tau.conversation.state import OpenRequest, Switched
 from tau.errors import TauError
 from tau.events import TurnEvent
 from tau.line.input import piped_lines
 from tau.line.output import ReplyWriter, note
 from tau.line.person import asking_terminal, terminal
 from tau.line.process import Signals, run
-from tau.line.session import introduce, last_exchange, opened, opened_line, show_result
+from tau.line.session import introduce, last_exchange, opened, opened_line, show_draft, show_result
 from tau.line.turn import Outcome, TurnRunner
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0
 """Seconds a prompt waits for the model, so that what is missing is said before anything is typed."""
+
+_EDITED = 20_000
+"""Characters of a draft that can be edited at the prompt without delay."""
 
 
 def run_chat(
@@ -80,6 +83,7 @@ class _Chat:
         self._terminal = terminal
         self._turns = TurnRunner(conversation, signals, terminal)
         self._introduce_later = False
+        self._draft = ""
 
     async def answer(self, lines: AsyncIterator[str]) -> int:
         """Take each line as a message or command.
@@ -113,7 +117,8 @@ class _Chat:
         while True:
             if line is None:
                 try:
-                    line = await self._terminal.ask()
+                    draft, self._draft = self._draft, ""
+                    line = await self._terminal.ask(draft)
                 except EOFError:
                     return self._farewell(0)
                 except KeyboardInterrupt:
@@ -138,7 +143,16 @@ class _Chat:
             introduce(waiting.result(), advise=True)
 
     async def _command(self, line: str) -> bool:
-        return show_result(await self._conversation.command(line))
+        if line.split(maxsplit=1)[0].lower() == "/compact":
+            note("✻ Summarizing… Ctrl-C cancels")
+        result = await self._turns.command(line)
+        goes_on = show_result(result)
+        if isinstance(result, Switched) and result.draft:
+            if self._terminal is not None and self._terminal.edits and len(result.draft) <= _EDITED:
+                self._draft = result.draft
+            else:
+                show_draft(result.draft)
+        return goes_on
 
     async def _turn(self, line: str) -> Outcome:
         writer = ReplyWriter(live=sys.stdout.isatty())

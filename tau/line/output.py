@@ -12,6 +12,7 @@ from tau.diff_reader import parse
 from tau.display import one_line, visible
 from tau.events import (
     ApprovalAsked,
+    Compacted,
     MessageEnd,
     ModelRetrying,
     Notice,
@@ -63,6 +64,14 @@ def note(text: str) -> None:
     write_lines([(text, "dim")])
 
 
+def cut_to_width(line: str) -> str:
+    """The line as one line of the terminal, cut with ``…`` where it is too long."""
+    from rich.cells import cell_len, set_cell_size
+
+    width = get_terminal_size((120, 24)).columns - 1
+    return line if cell_len(line) <= width else set_cell_size(line, width - 1).rstrip() + "…"
+
+
 class ReplyWriter:
     """Writes the reply of one turn to stdout and what happens beside it to stderr.
 
@@ -108,6 +117,8 @@ class ReplyWriter:
                 write_lines(call_lines(event, self._about.pop(event.tool_use_id, "")))
             case ModelRetrying(attempt=attempt, delay=delay, reason=reason):
                 self.note(f"{reason}; try {attempt + 1} in {delay:.0f} s")
+            case Compacted(line=line):
+                self.note(line)
             case Notice(text=text):
                 self.note(text)
             case TurnEnd(stop_reason=reason, notice=notice):

@@ -18,8 +18,14 @@ from tau.line.input import piped_lines
 class Terminal(Protocol):
     """Asks for messages, and listens for keys while a turn runs."""
 
-    async def ask(self) -> str:
+    edits: bool
+    """Whether `ask` can begin with a draft."""
+
+    async def ask(self, draft: str = "") -> str:
         """The next message.
+
+        Args:
+            draft: What stands in it already; only where `edits`.
 
         Raises:
             EOFError: The person is done (Ctrl-D).
@@ -53,12 +59,14 @@ class PlainTerminal:
     There, Ctrl-C is a signal and Esc means nothing.
     """
 
+    edits = False
+
     def __init__(self) -> None:
         self._lines = piped_lines()
         self._next: asyncio.Task[str | None] | None = None
         self._kept: deque[str] = deque()
 
-    async def ask(self) -> str:
+    async def ask(self, draft: str = "") -> str:
         """See `Terminal`; Ctrl-C at the prompt ends the run as a signal does."""
         _write("> ")
         if self._kept:

@@ -15,13 +15,15 @@ from tau.conversation.state import (
     ModelListing,
     Opening,
     OpenRequest,
+    Prompt,
+    PromptListing,
     Quit,
     Refused,
     Said,
     SessionListing,
     Switched,
 )
-from tau.line.output import note
+from tau.line.output import cut_to_width, note
 
 if TYPE_CHECKING:
     from tau.config.settings import Settings
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from tau.sessions.records import StoredMessage
 
 _SHOWN_LINES = 12
+
+_LISTED_PROMPTS = 20
+"""The newest prompts, which `/rewind` lists."""
 
 
 @asynccontextmanager
@@ -78,12 +83,17 @@ def show_result(result: CommandResult) -> bool:
         case Said(lines=lines) | SessionListing(lines=lines) | ModelListing(lines=lines):
             for line in lines:
                 note(line)
+        case PromptListing(prompts=prompts):
+            _list_prompts(prompts)
         case Refused(line=line):
             note(line)
         case Help(commands=commands):
             width = max((len(usage) for usage, _ in commands), default=0)
             for usage, text in commands:
                 note(f"{usage.ljust(width)}  {text}")
+        case Switched(line=line, summary=summary) if summary:
+            note(line)
+            note(summary)
         case Switched(opening=opening, line=line):
             note(line or opened_line(opening))
             for said in [*opening.notices, *last_exchange(opening)]:
@@ -93,6 +103,23 @@ def show_result(result: CommandResult) -> bool:
         case Quit():
             return False
     return True
+
+
+def show_draft(text: str) -> None:
+    """Show a prompt that was gone back before, where it cannot be put at a person's cursor."""
+    note("Your message was:")
+    for line in text.split("\n"):
+        note(f"> {line}")
+
+
+def _list_prompts(prompts: Sequence[Prompt]) -> None:
+    listed = prompts[-_LISTED_PROMPTS:]
+    if len(listed) < len(prompts):
+        note(f"… {len(prompts) - len(listed):,} earlier ones")
+    for prompt in listed:
+        at = f" {prompt.at[:16].replace('T', ' ')}" if prompt.at else ""
+        note(cut_to_width(f"{prompt.number}.{at} {prompt.text}"))
+    note("/rewind N goes on from before message N, in a new session.")
 
 
 def introduce(model: ModelInfo, *, advise: bool) -> None:

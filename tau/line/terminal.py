@@ -50,6 +50,8 @@ class EditingTerminal:
         state_dir: Where what was typed is remembered; when it cannot be written, it is not.
     """
 
+    edits = True
+
     def __init__(self, state_dir: Path) -> None:
         self._input = create_input(sys.stdin)
         drawn_on = sys.stdout if sys.stdout.isatty() else sys.stderr
@@ -69,14 +71,17 @@ class EditingTerminal:
             enable_suspend=True,
         )
 
-    async def ask(self) -> str:
+    async def ask(self, draft: str = "") -> str:
         """The next message. A paste of several lines is one message.
+
+        Args:
+            draft: What stands in it already.
 
         Raises:
             EOFError: Ctrl-D on an empty line.
             KeyboardInterrupt: Ctrl-C.
         """
-        return await self._session.prompt_async()
+        return await self._session.prompt_async(default=draft)
 
     @contextmanager
     def keys(self, cancel: Callable[[], None]) -> Iterator[None]:

@@ -15,6 +15,7 @@ from tau.line.questions import Questions
 
 if TYPE_CHECKING:
     from tau.conversation import Conversation
+    from tau.conversation.state import CommandResult
     from tau.line.person import Terminal
 
 
@@ -62,6 +63,16 @@ class TurnRunner:
             self._cancelling = None
             return Outcome.INTERRUPTED
         return outcome
+
+    async def command(self, line: str) -> CommandResult:
+        """Run a slash command; an interrupt cancels what it began."""
+        keys = self._terminal.keys(self._interrupt) if self._terminal else nullcontext()
+        with self._signals.interrupt_calls(self._interrupt), keys:
+            result = await self._conversation.command(line)
+        if self._cancelling is not None:
+            await self._cancelling
+            self._cancelling = None
+        return result
 
     def _has_failed(self, event: TurnEvent) -> bool:
         match event:

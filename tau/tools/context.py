@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tau.config.settings import ContextSettings
+from tau.sessions.lineage import Record
 
 DIGEST = hashlib.sha256
 """What the content of files is compared by."""
@@ -124,6 +125,7 @@ class ToolContext:
         own: Where tau keeps its record and its configuration, which tools do not change.
         closed: Whether reading a file is denied or asked about, so that a search leaves it out. Given its
             real path, relative to `directory`, or absolute where it is outside.
+        record: Where what was said is read; None where there is no record.
     """
 
     directory: Path
@@ -136,6 +138,7 @@ class ToolContext:
     granted_hosts: frozenset[str] = frozenset()
     own: Sequence[Path] = ()
     closed: Callable[[str], bool] = never_closed
+    record: Record | None = None
 
     @property
     def spill_dir(self) -> Path:

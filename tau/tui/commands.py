@@ -10,10 +10,12 @@ from tau.tui.messages import EndApp
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tau.conversation.state import CommandResult, ModelChoice
+    from tau.conversation.state import CommandResult, ModelChoice, Prompt
     from tau.tui.screens.chat import ChatScreen
 
-NOT_DURING_A_TURN = ("/resume", "/new", "/model")
+NOT_DURING_A_TURN = ("/resume", "/new", "/undo", "/rewind", "/fork", "/compact", "/model")
+COPIES = ("/undo", "/rewind", "/fork")
+"""Commands that take a while in a long session."""
 
 
 class Commands:
@@ -31,13 +33,22 @@ class Commands:
         self._screen.run_worker(self._choose_session(directory, here), group="picker")
 
     async def _run(self, line: str, typed: bool) -> None:
+        from tau.conversation import state as results
+
         screen = self._screen
-        if screen.turns.busy and line.split(maxsplit=1)[0].lower() in NOT_DURING_A_TURN:
+        word = line.split(maxsplit=1)[0].lower()
+        if screen.turns.busy and word in NOT_DURING_A_TURN:
             await self._busy()
             if typed:
                 screen.prompt.put(line)
             return
-        await self._show(await screen.conversation.command(line))
+        if word in COPIES and not screen.conversation.state.busy:
+            screen.status.rest("Copying…")
+        result = await screen.conversation.command(line)
+        screen.show_activity()
+        await self._show(result)
+        if word == "/compact":
+            screen.turns.compaction_over(done=not isinstance(result, results.Refused))
 
     async def _show(self, result: CommandResult) -> None:
         from tau.conversation import state as results
@@ -56,8 +67,12 @@ class Commands:
                 screen.action_sessions()
             case results.ModelListing(choices):
                 screen.run_worker(self._choose_model(choices), group="picker")
-            case results.Switched(opening, line):
-                await screen.show_opening(opening, line=line)
+            case results.PromptListing(prompts):
+                screen.run_worker(self._choose_prompt(prompts), group="picker")
+            case results.Switched(opening, line, draft, summary):
+                await screen.show_opening(opening, line=line, summarized=bool(summary))
+                if draft and screen.prompt.put_back(draft):
+                    screen.status.say("The draft is put away; Up brings it back")
             case results.Cleared():
                 await screen.clear()
             case results.Quit():
@@ -69,6 +84,13 @@ class Commands:
         role = await self._screen.app.push_screen_wait(ModelPicker(choices))
         if role:
             self.run(f"/model {role}")
+
+    async def _choose_prompt(self, prompts: Sequence[Prompt]) -> None:
+        from tau.tui.screens.rewind import RewindPicker
+
+        number = await self._screen.app.push_screen_wait(RewindPicker(prompts))
+        if number:
+            self.run(f"/rewind {number}")
 
     async def _choose_session(self, directory: str | None, here: str) -> None:
         from tau.tui.screens.sessions import SessionPicker

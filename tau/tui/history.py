@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tau.agent.history import is_summary
 from tau.events import AgentEvent, ToolCallRecord
 from tau.sessions.records import Message, StoredMessage
 
@@ -21,6 +22,13 @@ class ReplyPart:
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
     """Reasoning of an assistant message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPart:
+    """The summary of the session that this one continues."""
 
     text: str
 
@@ -57,7 +65,7 @@ class Turn:
 
     first_index: int
     said: str = ""
-    parts: list[ReplyPart | ReasoningPart | CallPart] = field(default_factory=list)
+    parts: list[ReplyPart | ReasoningPart | SummaryPart | CallPart] = field(default_factory=list)
 
 
 def turns_of(
@@ -73,7 +81,14 @@ def turns_of(
     turns: list[Turn] = []
     calls: dict[str, CallPart] = {}
     made: list[tuple[str, CallPart]] = []
+    summarized = False
     for stored in messages:
+        if stored.index == 0 and is_summary(stored.message):
+            turns.append(Turn(0, "", [SummaryPart(_said(stored.message))]))
+            summarized = True
+            continue
+        if stored.index == 1 and summarized:
+            continue  # the model's word that it has read the summary
         said = _said(stored.message)
         begins = stored.message.get("role") == "user" and bool(said)
         if begins or not turns:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
+from tau.agent.history import SUMMARY_OPENING
 from tau.calls import main_argument
 from tau.display import one_line
 from tau.events import (
     ApprovalAsked,
     ApprovalClosed,
+    Compacted,
     Level,
     MessageEnd,
     ModelRetrying,
@@ -28,7 +30,7 @@ from tau.events import (
     UsageReported,
 )
 from tau.tui.fit import duration
-from tau.tui.widgets.blocks import NoticeRow, ReasoningBlock, UserRow
+from tau.tui.widgets.blocks import NoticeRow, ReasoningBlock, SummaryBlock, UserRow
 from tau.tui.widgets.chat import Chat
 from tau.tui.widgets.events_pane import (
     Entry,
@@ -111,6 +113,9 @@ class TurnView:
                 self._asked[approval_id] = event
             case ApprovalClosed():
                 self._answered(event)
+            case Compacted(line=line, summary=summary, previous=previous):
+                await self.notice(line)
+                await self._chat.add(SummaryBlock(f"{SUMMARY_OPENING}{previous}):\n{summary}"))
             case UsageReported():
                 pass  # the status row shows the totals of the state
 

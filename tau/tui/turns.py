@@ -34,7 +34,9 @@ class Turns:
         """What the running turn is doing."""
         if self._turn is None:
             return ""
-        return "Cancelling…" if self._cancelling else self._turn.activity
+        if self._cancelling:
+            return "Cancelling…"
+        return "Summarizing…" if self._screen.conversation.state.summarizing else self._turn.activity
 
     @property
     def not_accepted(self) -> str:
@@ -70,13 +72,22 @@ class Turns:
         screen.run_worker(self._run(self._turn, text), group="turn")
 
     def cancel(self) -> None:
-        """Cancel the running turn; with none, take back what waits."""
-        if not self.busy:
+        """Cancel the running turn or compaction; with none, take back what waits."""
+        if self._screen.conversation.state.summarizing and not self.busy:
+            self._screen.run_worker(self._screen.conversation.cancel(), group="cancel")
+        elif not self.busy:
             self.return_waiting()
         elif not self._cancelling:
             self._cancelling = True
             self._screen.show_activity()
             self._screen.run_worker(self._screen.conversation.cancel(), group="cancel")
+
+    def compaction_over(self, *, done: bool) -> None:
+        """Send what was written during a compaction; one that failed or was cancelled gives it back."""
+        if done:
+            self.send_next()
+        else:
+            self.return_waiting()
 
     def return_waiting(self) -> None:
         """Put the messages that wait back into the prompt."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import tempfile
 from collections.abc import Sequence
@@ -29,7 +30,17 @@ from tau.sessions.store import SessionStore, SessionWriter, StoreContext
 from tau.tools.context import ToolContext
 from tests.conversation.test_turns import check_request
 
-WRITES = ("append", "append_scratch", "clear_scratch", "write_agent_state", "patch_meta", "append_event")
+WRITES = (
+    "append",
+    "append_scratch",
+    "clear_scratch",
+    "keep_result",
+    "clear_kept_results",
+    "write_agent_state",
+    "patch_meta",
+    "append_event",
+)
+PICTURE = b"\x89PNG\r\n" + bytes(range(256)) * 20
 
 
 @dataclass
@@ -92,6 +103,18 @@ def look(word: str) -> str:
     return f"saw {word}"
 
 
+def long_text(word: str) -> str:
+    """More than an event keeps of a result."""
+    return f"{word} begins " + "a" * 15_000 + f" {word} in the middle " + "b" * 15_000 + f" {word} ends"
+
+
+@tool
+def show(word: str) -> dict[str, Any]:
+    """Show a long text and a picture."""
+    picture = {"image": {"format": "png", "source": {"bytes": PICTURE}}}
+    return {"status": "success", "content": [{"text": long_text(word)}, picture]}
+
+
 @tool
 def fail(word: str) -> str:
     """Fail."""
@@ -99,7 +122,7 @@ def fail(word: str) -> str:
     raise ValueError(message)
 
 
-look.tier = 0  # type: ignore[attr-defined]  # what the gate reads
+look.tier = show.tier = 0  # type: ignore[attr-defined]  # what the gate reads
 # The other one has no tier, so that it waits for an answer.
 
 
@@ -135,7 +158,7 @@ def runner(
             writer=writer,
             settings=AgentSettings(window_size=1_000, max_turns=4),
             system_prompt="You are tau.",
-            tools=[look, fail, stop],
+            tools=[look, show, fail, stop],
             gate=Gate(ApprovalSettings(), ToolContext(directory=place, state_dir=place, session_id="s")),
             ask=ask,
         )
@@ -144,7 +167,7 @@ def runner(
 
 
 WORDS = st.integers(0, 10_000).map("word{}".format)
-CALLS = st.tuples(st.sampled_from(["look", "look", "fail", "missing", "stop"]), WORDS)
+CALLS = st.tuples(st.sampled_from(["look", "look", "show", "fail", "missing", "stop"]), WORDS)
 STEPS = st.one_of(
     st.fixed_dictionaries({"text": WORDS}),
     st.fixed_dictionaries(
@@ -223,6 +246,15 @@ def test_a_cut_after_any_write_is_gone_on_from(case: Case) -> None:
         asyncio.run(go_on(Path(name), case))
 
 
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_long_result_and_a_picture_survive_every_cut(kind: str) -> None:
+    step = {"text": "", "calls": [("show", "word1"), ("show", "word2"), ("look", "word3")]}
+    for part in range(25):
+        with tempfile.TemporaryDirectory() as name:
+            case = Case([step], ["word0"], [], None, part / 24, kind)
+            asyncio.run(go_on(Path(name), case))
+
+
 async def go_on(place: Path, case: Case) -> None:
     store = stores(case.kind, place)
     recorded = Writes(store.create("recorded", meta={}), case.fail_at)
@@ -252,7 +284,7 @@ async def go_on(place: Path, case: Case) -> None:
         for text in kept:
             assert json.dumps(text)[1:-1].strip() in everything, f"{text!r} is gone"
         ended = {
-            arguments[0]["tool_use_id"]: arguments[0]["result"]
+            arguments[0]["tool_use_id"]: arguments[0]
             for name, arguments, _ in cut
             if name == "append_event"
             and arguments[0]["kind"] == "tool_call"
@@ -266,8 +298,18 @@ async def go_on(place: Path, case: Case) -> None:
                 for block in message["content"]
                 if block.get("toolResult", {}).get("toolUseId") == use_id
             ]
-            if use_id in ended:
-                assert result["content"][0]["text"] == ended[use_id], "a call that had ended keeps its result"
+            event = ended.get(use_id)
+            if event is not None and event["tool"] == "show":
+                assert_whole(result, long_text(event["arguments"]["word"]))
+            elif event is not None:
+                assert result["content"][0]["text"] == event["result"], (
+                    "a call that had ended keeps its result"
+                )
+            elif result["status"] == "success":  # killed between the call's end and its event
+                assert_whole(result, result["content"][0]["text"])
+                assert use_id in {
+                    arguments[0]["result"]["toolUseId"] for name, arguments, _ in cut if name == "keep_result"
+                }
             else:
                 assert result["status"] == "error"
                 assert INTERRUPTED_RESULT in result["content"][0]["text"]
@@ -276,6 +318,13 @@ async def go_on(place: Path, case: Case) -> None:
     after.close()
     recorded.writer.close()
     store.close()
+
+
+def assert_whole(result: dict[str, Any], text: str) -> None:
+    """Not even the middle of a long result is gone, nor its picture."""
+    first, second = result["content"]
+    assert first["text"] == text
+    assert base64.b64decode(second["image"]["source"]["bytes"]["data"]) == PICTURE
 
 
 def calls_of(writes: Sequence[tuple[str, tuple[Any, ...], dict[str, Any]]]) -> set[str]:

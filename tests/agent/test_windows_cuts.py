@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tau.agent.summarizer import parts
 from tau.agent.window_cuts import cut_text, pruned
-from tau.agent.window_summary import transcript
 
 LIMIT = 8_192
 
@@ -66,9 +66,14 @@ def test_a_transcript_keeps_to_its_room_and_keeps_its_beginning_and_its_end() ->
         for at in range(40)
     ]
     for room in (1_000, 5_000, 20_000, 60_000):
-        text = transcript(messages, limit=LIMIT, room=room)
+        (text,) = parts(messages, limit=LIMIT, room=room, most=1)
         assert len(text) <= room
         assert "[0]" in text
         assert "[39]" in text
-    assert len(transcript(messages, limit=LIMIT, room=None)) > 80_000
-    assert transcript(messages, limit=LIMIT, room=100_000) == transcript(messages, limit=LIMIT, room=None)
+    (whole,) = parts(messages, limit=LIMIT, room=None, most=1)
+    assert len(whole) > 80_000
+    assert parts(messages, limit=LIMIT, room=100_000, most=12) == [whole]
+    in_parts = parts(messages, limit=LIMIT, room=20_000, most=12)
+    assert len(in_parts) == 5, "a transcript that fits into its parts keeps every word"
+    assert "\n\n".join(in_parts) == whole
+    assert all(len(part) <= 20_000 for part in in_parts)

@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from tau.config.settings import (
     AgentSettings,
     ApprovalSettings,
+    CompactionSettings,
+    ContextSettings,
     McpSettings,
     ModelSettings,
     Places,
@@ -36,6 +38,12 @@ class Bench:
         agent: The ``[agent]`` table.
         approvals: The ``[approvals]`` table.
         mcp: The ``[mcp.NAME]`` tables.
+        model: Keys of every role's table, beside its script.
+        side: The script of side calls, such as those for summaries; None takes the role's own.
+        compaction: The ``[compaction]`` table.
+        context: The ``[context]`` table.
+        backend: ``[sessions] backend``.
+        titles: ``[sessions] titles``.
     """
 
     root: Path
@@ -45,7 +53,12 @@ class Bench:
     agent: AgentSettings = field(default_factory=AgentSettings)
     approvals: ApprovalSettings = field(default_factory=ApprovalSettings)
     mcp: dict[str, McpSettings] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
+    side: list[dict[str, Any]] | None = None
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
     backend: str = "file"
+    titles: Literal["first", "model"] = "first"
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -62,17 +75,28 @@ class Bench:
         for role, steps in self.steps.items():
             script = self.root / f"{role}.json"
             script.write_text(json.dumps(steps))
+            side: dict[str, Any] = {}
+            if self.side is not None:
+                side_script = self.root / f"{role}-side.json"
+                side_script.write_text(json.dumps(self.side))
+                side["side_script"] = str(side_script)
             models[role] = ModelSettings(
-                provider="scripted", script=str(script), record=str(self.root / "requests.jsonl")
+                provider="scripted",
+                script=str(script),
+                record=str(self.root / "requests.jsonl"),
+                **side,
+                **self.model,
             )
         return Settings(
             places=self.places,
             directory=directory or self.root,
-            sessions=SessionsSettings(backend=self.backend),
+            sessions=SessionsSettings(backend=self.backend, titles=self.titles),
             models=models,
             agent=self.agent,
             approvals=self.approvals,
             mcp=self.mcp,
+            compaction=self.compaction,
+            context=self.context,
         )
 
     @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -21,6 +22,11 @@ def folder(bench: Bench, session_id: str) -> Path:
 
 def snapshot(path: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def with_times(path: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file, hidden ones too: its bytes, and when it was last written."""
+    return {file: (data, Path(file).stat().st_mtime_ns) for file, data in snapshot(path).items()}
 
 
 async def recorded(bench: Bench, *texts: str, name: str | None = None) -> str:
@@ -151,31 +157,42 @@ async def test_a_model_that_cannot_be_used_keeps_the_one_in_force(bench: Bench) 
         assert (await ending(conversation, "still there?")).stop_reason == "end_turn"
 
 
+@pytest.mark.parametrize("mode", ["sliding", "summarize"])
 @pytest.mark.parametrize("door", ["start", "command", "switch"])
-async def test_a_session_of_another_window_is_refused_and_left_alone(bench: Bench, door: str) -> None:
+async def test_a_session_of_another_window_is_refused_and_left_alone(
+    bench: Bench, door: str, mode: Literal["sliding", "summarize"]
+) -> None:
+    bench.agent = AgentSettings(context=mode)
     session = await recorded(bench, "hi")
-    bench.agent = AgentSettings(context="summarize")
-    before = snapshot(folder(bench, session))
-    expected = (
+    bench.agent = AgentSettings(context="summarize" if mode == "sliding" else "sliding")
+    before = with_times(folder(bench, session))
+    sentence = (
         f"Session {session} was recorded with a different [agent] context setting; "
-        "set it back to sliding or start a new session"
+        f"set it back to {mode} or start a new session"
     )
     if door == "start":
-        with pytest.raises(SessionMismatch) as caught:
-            async with bench.open(resume=session):
-                pass
-        assert caught.value.line() == expected
+        for channel in ("terminal", "tui"):
+            with pytest.raises(SessionMismatch) as caught:
+                async with bench.open(resume=session, channel=channel):
+                    pass
+            assert caught.value.message == sentence
+            command = "tau tui" if channel == "tui" else "tau chat"
+            hint = f"`{command}`, then /fork {session}, goes on with it in a new session"
+            assert caught.value.line() == f"{sentence} ({hint})"
     else:
         async with bench.open() as conversation:
             current = conversation.state.session_id
+            line = f"{sentence} (/fork {session} goes on with it in a new session)"
             if door == "command":
-                assert await conversation.command(f"/resume {session}") == Refused(expected)
+                assert await conversation.command(f"/resume {session}") == Refused(line)
             else:
-                with pytest.raises(SessionMismatch, match=r"different \[agent\] context"):
+                with pytest.raises(SessionMismatch) as caught:
                     await conversation.switch(session)
+                assert caught.value.line() == line
             assert conversation.state.session_id == current
             assert (await ending(conversation, "still here")).stop_reason == "end_turn"
-    assert snapshot(folder(bench, session)) == before
+            assert len(bench.messages(current)) == 2
+    assert with_times(folder(bench, session)) == before
 
 
 async def test_a_second_window_reads_along_and_cannot_write(bench: Bench) -> None:

@@ -6,6 +6,7 @@ import json
 
 from tau.conversation.state import Refused, Switched
 from tau.events import TurnEnd
+from tau.sessions.records import with_origin
 from tests.conversation.conftest import Bench, ending, say
 from tests.conversation.test_turns import check_request
 
@@ -24,7 +25,9 @@ async def test_undo_goes_on_before_the_last_turn_and_keeps_the_session(bench: Be
         assert result.line == (
             f'Went back before "second", in new session {after}; the previous session {before} is kept.'
         )
-        assert [message.message for message in result.opening.history.messages] == whole[:2]
+        copies = [item.message for item in result.opening.history.messages]
+        assert copies == [with_origin(message, before, index) for index, message in enumerate(whole[:2])]
+        assert result.draft == "second"
         assert conversation.state.title == "first"
         await say(conversation, "another second")
         assert bench.messages(before) == whole

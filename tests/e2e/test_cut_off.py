@@ -83,7 +83,9 @@ def results(messages: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def test_killed_while_tools_run(tau_env: TauEnv, terminal: Open, stray: list[int]) -> None:
-    (tau_env.directory / "notes.txt").write_text("the first result\n")
+    lines = [f"line {number}: {'so it goes on ' * 4}" for number in range(250)]
+    lines[125] = "the middle of the first result"
+    (tau_env.directory / "notes.txt").write_text("\n".join(lines))
     calls = [
         call("read_file", "t1", path="notes.txt"),
         call("shell", "t2", command=sleeping("running")),
@@ -113,7 +115,7 @@ def test_killed_while_tools_run(tau_env: TauEnv, terminal: Open, stray: list[int
         assert later[: len(earlier)] == earlier, "resuming changes nothing that is there"
         assert len(later) == len(earlier) + 2
     kept = results(said[0])
-    assert "the first result" in kept["t1"], "a call that had ended keeps its result"
+    assert "the middle of the first result" in kept["t1"], "a call that had ended keeps its result"
     assert UNKNOWN in kept["t2"]
     assert UNKNOWN in kept["t3"]
     assert (tau_env.directory / "running").read_text().strip() == str(stray[0]), "nothing is run again"

@@ -21,6 +21,9 @@ from tau.gate.patterns import (
     mentions_url,
     parse,
 )
+from tau.sessions.lineage import Record
+from tau.sessions.memory import open_store
+from tau.sessions.store import StoreContext
 from tau.tools.context import ToolContext
 from tau.tools.registry import build_tools
 from tau.tools.subject import Subject
@@ -289,7 +292,10 @@ def test_entries_that_can_be_used() -> None:
 
 
 def test_patterns_are_about_what_the_tools_say_they_are(tmp_path: Path) -> None:
-    context = ToolContext(directory=tmp_path, state_dir=tmp_path, session_id="s")
+    store = open_store(StoreContext(data_dir=tmp_path, state_dir=tmp_path))
+    context = ToolContext(
+        directory=tmp_path, state_dir=tmp_path, session_id="s", record=Record(store.read, "s")
+    )
     own = {tool.tool_name: tool for tool in build_tools(context)}
     subjects = {name: getattr(tool, "subject", None) for name, tool in own.items() if name in KINDS}
     assert {name: subject.kind if subject else None for name, subject in subjects.items()} == KINDS

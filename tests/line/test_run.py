@@ -129,10 +129,15 @@ def test_every_event_has_a_schema_with_its_fields() -> None:
 
 
 def test_a_line_is_one_line_whatever_it_holds() -> None:
-    line = event_line(TurnEnd("error", "a\nb\x1b\ud83d é", Usage(1, 2, 3), 0.5))
+    line = event_line(TurnEnd("error", "a\nb\x1b\ud83d é", Usage(1, 2, 3, 4), 0.5))
     assert line.isascii()
     assert len(line.splitlines()) == 1
-    assert json.loads(line)["usage"] == {"input_tokens": 1, "output_tokens": 2, "cached_tokens": 3}
+    assert json.loads(line)["usage"] == {
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "cached_tokens": 3,
+        "written_tokens": 4,
+    }
 
 
 def check(line: dict[str, Any]) -> None:

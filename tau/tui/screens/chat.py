@@ -159,7 +159,7 @@ class ChatScreen(Screen[None]):
             return False
         state = self._conversation.state
         preparing = state.model is None and not state.model_problem
-        return not (state.held_by or preparing or self.offered.pending)
+        return not (state.held_by or preparing or state.summarizing or self.offered.pending)
 
     # Opening -----------------------------------------------------------------------------------
 
@@ -190,8 +190,17 @@ class ChatScreen(Screen[None]):
             memory.settle()  # before a message that waits is sent: in its turn it would be felt
             self.turns.send_next()
 
-    async def show_opening(self, opening: Opening, notices: Sequence[str] = (), line: str = "") -> None:
-        """Show a session that was just opened: its newest turns, its events, what there is to say."""
+    async def show_opening(
+        self, opening: Opening, notices: Sequence[str] = (), line: str = "", *, summarized: bool = False
+    ) -> None:
+        """Show a session that was just opened: its newest turns, its events, what there is to say.
+
+        Args:
+            opening: The session.
+            notices: Warnings.
+            line: A sentence.
+            summarized: Whether it begins with a summary that was just written.
+        """
         from tau.tui.history import turns_of
 
         self._state_changed(opening.state)
@@ -201,7 +210,7 @@ class ChatScreen(Screen[None]):
         self.events_pane.show(opening.events)
         self._arrange()
         await self.first_page.end()
-        await self.chat.show_history(turns, more=opening.history.more)
+        await self.chat.show_history(turns, opening.history, fresh=summarized)
         if not turns:
             await self.first_page.begin(opening.state)
         for notice in (*notices, *opening.notices):
@@ -241,6 +250,8 @@ class ChatScreen(Screen[None]):
         state = self.conversation.state
         if self.turns.busy:
             self.status.work(self.turns.activity)
+        elif state.summarizing:
+            self.status.work("Summarizing…")
         elif not self._open:
             self.status.rest("Opening…")
         elif state.held_by:
@@ -281,7 +292,7 @@ class ChatScreen(Screen[None]):
             self.prompt.put(text)
 
     def action_cancel(self) -> None:
-        """Cancel the running turn; with none, take back what waits."""
+        """Cancel the running turn or compaction; with none, take back what waits."""
         self.turns.cancel()
 
     async def turn_begins(self) -> None:
@@ -360,16 +371,17 @@ class ChatScreen(Screen[None]):
     async def _show_earlier(self) -> None:
         from tau.tui.history import turns_of
 
-        before = self.chat.first_index
-        if before is None:
+        earlier = self.chat.earlier
+        if earlier is None:
             return
+        session_id, before = earlier
         self.chat.reading_earlier()
         try:
-            page = await self.conversation.earlier(before, PAGE_TURNS)
+            page = await self.conversation.earlier(before, PAGE_TURNS, session_id)
         except TauError as error:
             await self.notice(error.line(), "warning")
             return
-        await self.chat.show_earlier(turns_of(page.messages, ()), more=page.more)
+        await self.chat.show_earlier(turns_of(page.messages, ()), page)
 
     def action_end(self) -> None:
         """Go to the newest line."""

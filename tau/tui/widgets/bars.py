@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tau.display import one_line
+from tau.display import dollars, one_line
 from tau.tui.fit import keep_what_fits, shorten_end, shorten_middle, shorten_path, spread, tokens
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ QUIET = "$quiet"
 ACCENT = "$accent"
 DOT = Content.assemble((" · ", "$faint"))
 HINT_SECONDS = 6.0
+
+NEAR = 0.15
+"""The share of the model's window before the point of compaction from which on that point is shown."""
 
 
 class HeaderBar(Widget):
@@ -128,17 +131,34 @@ class StatusBar(Widget):
         if self.folded_events:
             plural = "event" if self.folded_events == 1 else "events"
             parts.append((1, Content.assemble((f"{self.folded_events} {plural} F4", QUIET))))
-        parts.append((8, Content.assemble((self._context_share(state), QUIET))))
+        point = _compaction_point(state)
+        colour = "$warning" if point else QUIET
+        parts.append((8, Content.assemble((_context_share(state), colour))))
+        if point:
+            parts.append((6, Content.assemble((point, colour))))
         usage = state.usage
         if usage.input_tokens or usage.output_tokens:
             totals = f"{tokens(usage.input_tokens)} in {tokens(usage.output_tokens)} out"
             parts.append((5, Content.assemble((totals, QUIET))))
+        if state.cost is not None:
+            parts.append((7, Content.assemble((dollars(state.cost), QUIET))))
         return parts
 
-    def _context_share(self, state: ConversationState) -> str:
-        window = state.model.context_window if state.model else None
-        if state.context_tokens is None:
-            return "ctx unknown" if state.message_count else "ctx empty"
-        if window:
-            return f"ctx {round(100 * state.context_tokens / window)} %"
-        return f"ctx {tokens(state.context_tokens)}"
+
+def _context_share(state: ConversationState) -> str:
+    window = state.model.context_window if state.model else None
+    if state.context_tokens is None:
+        return "ctx unknown" if state.message_count else "ctx empty"
+    if window:
+        return f"ctx {round(100 * state.context_tokens / window)} %"
+    return f"ctx {tokens(state.context_tokens)}"
+
+
+def _compaction_point(state: ConversationState) -> str:
+    """Where the conversation is compacted by itself, once that is near; else the empty string."""
+    window = state.model.context_window if state.model else None
+    if state.compacts_at is None or state.context_tokens is None or not window:
+        return ""
+    if state.context_tokens < state.compacts_at - NEAR * window:
+        return ""
+    return f"compacts at {round(100 * state.compacts_at / window)} %"

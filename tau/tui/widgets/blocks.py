@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from tau.agent.history import SUMMARY_OPENING
 from tau.display import visible
 from tau.events import Level
 
@@ -98,6 +99,33 @@ class Folded(Static, can_focus=True):
     def body(self) -> str:
         """What is folded, safe to show."""
         raise NotImplementedError
+
+
+class SummaryBlock(Folded):
+    """The summary with which a session continues another one; open where it was just written.
+
+    Args:
+        text: As the model reads it, its first line naming the session.
+        fresh: Whether it was just written.
+    """
+
+    def __init__(self, text: str, *, fresh: bool = False) -> None:
+        super().__init__()
+        heading, _, self._notes = text.strip().partition("\n")
+        self._session = heading.removeprefix(SUMMARY_OPENING).removesuffix("):")
+        self.open = fresh
+
+    def title_line(self) -> Content:
+        """Which session is summarized, and how long the summary is."""
+        words = len(self._notes.split())
+        return Content.assemble(
+            (f"Summary of session {visible(self._session)}", f"{QUIET} italic"),
+            (f" · {words:,} word{'' if words == 1 else 's'}", QUIET),
+        )
+
+    def body(self) -> str:
+        """The summary."""
+        return capped(self._notes.strip())
 
 
 class ReasoningBlock(Folded):

@@ -18,6 +18,7 @@ from textual.widgets import Static
 from tau.tui.messages import TopReached
 
 if TYPE_CHECKING:
+    from tau.conversation.state import HistoryPage
     from tau.tui.history import CallPart, Turn
     from tau.tui.widgets.tool_card import ToolCard
 
@@ -29,10 +30,12 @@ BATCH_TURNS = 4
 class EarlierRow(Static):
     """The folded line above the turns that are shown."""
 
-    def describe(self, turns: int | None, loading: bool = False) -> None:
-        """Say how many turns are folded; None when they were not counted."""
+    def describe(self, turns: int | None, *, loading: bool = False, before: bool = False) -> None:
+        """Say how many turns are folded; None when they were not counted, or are of the session `before`."""
         if loading:
             text = "▴ reading earlier turns…"
+        elif before:
+            text = "▴ the conversation before the summary · PageUp shows it"
         elif turns is None:
             text = "▴ earlier turns · PageUp shows 20 more"
         else:
@@ -67,6 +70,8 @@ class Chat(VerticalScroll, can_focus=False):
         self._earlier = EarlierRow("", markup=False)
         self._folded: int | None = 0
         self._more = False
+        self._session = ""
+        self._previous: tuple[str, int] | None = None
 
     def compose(self) -> ComposeResult:
         """The folded line; turns are mounted after it."""
@@ -92,9 +97,15 @@ class Chat(VerticalScroll, can_focus=False):
         return not (self.is_anchored and self._anchor_released)
 
     @property
-    def first_index(self) -> int | None:
-        """Where the first turn shown begins in the history."""
-        return next((turn.first_index for turn in self._turns if turn.first_index is not None), None)
+    def earlier(self) -> tuple[str, int] | None:
+        """The session of the first turn shown and where that begins in it: what comes before is not shown.
+
+        Where that session has nothing more, it is the one it continues, and where that is not shown.
+        """
+        if self._previous is not None and not self._more:
+            return self._previous
+        first = next((turn.first_index for turn in self._turns if turn.first_index is not None), None)
+        return None if first is None else (self._session, first)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Take the marker away when the bottom is reached."""
@@ -108,28 +119,34 @@ class Chat(VerticalScroll, can_focus=False):
         """Show nothing."""
         self._turns.clear()
         await self.query_children().exclude("EarlierRow").remove()
+        self._previous = None
         self._fold(0, more=False)
         self.news = False
 
-    async def show_history(self, turns: Sequence[Turn], *, more: bool) -> None:
+    async def show_history(self, turns: Sequence[Turn], page: HistoryPage, *, fresh: bool = False) -> None:
         """Show stored turns in place of everything, the newest first on the screen, then those above.
 
         Args:
-            turns: The newest turns of the history.
-            more: Whether there are earlier ones.
+            turns: The turns of the page.
+            page: The newest turns of the history.
+            fresh: Whether the summary that the history begins with was just written.
         """
         await self.clear()
+        more = page.more
         rest = list(turns[-LIVE_TURNS:])
         surplus = len(turns) - len(rest)
+        self._session, self._previous = page.session_id, page.previous
         self._fold(None if more else surplus, more=more or surplus > 0)
         while rest:
             batch, rest = rest[-BATCH_TURNS:], rest[:-BATCH_TURNS]
-            await self._prepend(batch)
+            await self._prepend(batch, fresh=fresh)
             await asyncio.sleep(0)
         self.to_end()
 
-    async def show_earlier(self, turns: Sequence[Turn], *, more: bool) -> None:
-        """Show turns above those shown, leaving what is in sight where it is."""
+    async def show_earlier(self, turns: Sequence[Turn], page: HistoryPage) -> None:
+        """Show the turns of a page above those shown, leaving what is in sight where it is."""
+        more = page.more
+        self._session, self._previous = page.session_id, page.previous
         before = self.virtual_size.height
         place = self.scroll_y
         self.release_anchor()
@@ -178,7 +195,7 @@ class Chat(VerticalScroll, can_focus=False):
     def pages(self, count: int) -> None:
         """Scroll by pages; above the first line, ask for earlier turns."""
         if count < 0 and self.scroll_y <= 0:
-            if self._more:
+            if self._more or self._previous is not None:
                 self.post_message(TopReached())
         elif count < 0:
             self.scroll_page_up(animate=False)
@@ -195,12 +212,12 @@ class Chat(VerticalScroll, can_focus=False):
 
     def _fold(self, turns: int | None, *, more: bool) -> None:
         self._folded, self._more = turns, more
-        self._earlier.display = more
-        if more:
-            self._earlier.describe(turns)
+        self._earlier.display = more or self._previous is not None
+        if self._earlier.display:
+            self._earlier.describe(turns, before=not more)
 
-    async def _prepend(self, turns: Sequence[Turn]) -> None:
-        live = [LiveTurn(turn.first_index, blocks_of(turn)) for turn in turns]
+    async def _prepend(self, turns: Sequence[Turn], *, fresh: bool = False) -> None:
+        live = [LiveTurn(turn.first_index, blocks_of(turn, fresh=fresh)) for turn in turns]
         self._turns[:0] = live
         await self.mount_all([widget for turn in live for widget in turn.widgets], after=self._earlier)
 
@@ -232,10 +249,10 @@ class ChatPane(Container):
         self.query_one(Chat).to_end()
 
 
-def blocks_of(turn: Turn) -> list[Widget]:
-    """The widgets that show a stored turn."""
-    from tau.tui.history import ReasoningPart, ReplyPart
-    from tau.tui.widgets.blocks import ReasoningBlock, UserRow
+def blocks_of(turn: Turn, *, fresh: bool = False) -> list[Widget]:
+    """The widgets that show a stored turn; `fresh` opens a summary that was just written."""
+    from tau.tui.history import ReasoningPart, ReplyPart, SummaryPart
+    from tau.tui.widgets.blocks import ReasoningBlock, SummaryBlock, UserRow
     from tau.tui.widgets.reply import Reply
 
     widgets: list[Widget] = [UserRow(turn.said)] if turn.said else []
@@ -244,6 +261,8 @@ def blocks_of(turn: Turn) -> list[Widget]:
             widgets.append(Reply(part.text))
         elif isinstance(part, ReasoningPart):
             widgets.append(ReasoningBlock(part.text))
+        elif isinstance(part, SummaryPart):
+            widgets.append(SummaryBlock(part.text, fresh=fresh))
         else:
             widgets.append(card_of(part))
     return widgets

@@ -17,6 +17,8 @@ from tau.tui.messages import ScrollChat, Submitted, TakeBack
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_000
 BURST_SECONDS = 0.02
+EDITED_CHARACTERS = 20_000
+"""A text that was sent before and comes back to be edited is folded from this size on."""
 
 
 def _is_joiner(character: str | None) -> bool:
@@ -81,6 +83,20 @@ class Prompt(TextArea):
         self.load_text(f"{shown}\n{draft}" if draft.strip() else shown)
         self.move_cursor(self.document.end)
         self._place = None
+
+    def put_back(self, text: str) -> bool:
+        """Put a text that was sent before here to be edited, unfolded where it can be shown.
+
+        Returns:
+            Whether something stood here; it is in the history now.
+        """
+        unsent = self.unsent()
+        for draft in unsent:
+            self.remember(draft)
+        self.empty()
+        self.load_text(text if len(text) <= EDITED_CHARACTERS and visible(text) == text else self._fold(text))
+        self.move_cursor(self.document.end)
+        return bool(unsent)
 
     def empty(self) -> None:
         """Begin a new text."""

@@ -141,7 +141,7 @@ class ToolCard(Widget, can_focus=True):
         self._status = status
         self._ending = ending(self._tool, result)
         self._result = without_colour(without_ending(self._tool, result)).rstrip()
-        reads = self._tool in ("read_file", "search_files")
+        reads = self._tool in ("read_file", "search_files", "recall")
         self._diff: Diff | None = parse(self._result) if status == "success" and not reads else None
         written = self._arguments.get("content")
         if (

@@ -1,0 +1,104 @@
+"""How many tokens the next request takes: the provider's last count, and an estimate of what came since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import cast
+
+from strands import Agent
+
+from tau.agent.turn import CountUsage
+from tau.agent.window_cuts import size
+from tau.events import Usage
+from tau.sessions.records import Message, origin_of
+
+CHARS_A_TOKEN = 3.5
+"""Characters of a token while no count of the provider says otherwise: between code and prose."""
+
+FEWEST, MOST = 2.0, 6.0
+"""Characters of a token are never taken to be fewer or more, whatever a provider has counted."""
+
+LEAST_COUNTED = 2_000
+"""Characters of a request from which on its count says how long a token is."""
+
+
+class ContextReading:
+    """The size of a conversation as the model would be sent it, in tokens.
+
+    Args:
+        agent: Whose conversation it is.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._ratio = CHARS_A_TOKEN
+        self._counted: tuple[int, int] | None = None
+        self._overhead: tuple[int, int] = (0, 0)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens the next request has, as the conversation stands."""
+        chars = size(self._messages)
+        whole = (chars + self._overhead_chars()) / self._ratio
+        if self._counted is None:
+            return round(whole)
+        tokens, counted_chars = self._counted
+        # What has left since the count is estimated, so the estimate of the whole bounds it from below.
+        return round(max(tokens + (chars - counted_chars) / self._ratio, whole / 2))
+
+    def part(self, messages: Sequence[Message]) -> int:
+        """About how many tokens some of the messages have."""
+        return round(size(messages) / self._ratio)
+
+    def counted(self, usage: Usage) -> None:
+        """Take the provider's count of the call whose reply is the newest message.
+
+        One that counted nothing changes nothing.
+        """
+        self._take(usage, self._messages)
+
+    def restore(self, tokens: int | None, count_usage: CountUsage) -> None:
+        """Begin with what is on record.
+
+        Args:
+            tokens: What the conversation was measured to be as it stands, or None when that is not known.
+            count_usage: Reads the usage that a reply has on record.
+        """
+        self._counted = None
+        messages = self._messages
+        if tokens is not None:
+            self._counted = tokens, size(messages)
+            return
+        for at in reversed(range(len(messages))):
+            usage = messages[at].get("metadata", {}).get("usage")
+            if usage and origin_of(messages[at]) is None:  # a copy was counted in another session's request
+                self._take(count_usage(usage), messages[: at + 1])
+                return
+
+    def forget(self) -> None:
+        """The messages are others now; how long a token is stays known."""
+        self._counted = None
+
+    @property
+    def _messages(self) -> list[Message]:
+        """The messages in memory, as the plain dicts they are."""
+        return cast("list[Message]", self._agent.messages)
+
+    def _take(self, usage: Usage, messages: Sequence[Message]) -> None:
+        if not usage.request_tokens:
+            return
+        tokens, chars = usage.request_tokens + usage.output_tokens, size(messages)
+        whole = chars + self._overhead_chars()
+        if whole >= LEAST_COUNTED:
+            self._ratio = min(max(whole / tokens, FEWEST), MOST)
+        self._counted = tokens, chars
+
+    def _overhead_chars(self) -> int:
+        """Characters of the system prompt and of the tools, which every request has."""
+        tools = len(self._agent.tool_names)
+        if self._overhead[0] != tools:
+            specs = self._agent.tool_registry.get_all_tool_specs()
+            chars = len(json.dumps(specs, default=str)) + len(self._agent.system_prompt or "")
+            self._overhead = tools, chars
+        return self._overhead[1]

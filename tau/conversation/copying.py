@@ -1,0 +1,90 @@
+"""Copies the messages of one session into another, each marked with where it was first recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tau.sessions.records import Message, StoredMessage, with_origin
+from tau.sessions.store import SessionReader, SessionWriter
+
+_CHUNK = 512
+"""Messages that are read at once."""
+
+_EVENTS_OF_A_TURN = 200
+"""So many of the newest events are looked through for what the calls of the last message came to."""
+
+LOST_RESULT = "The result of this call could not be read."
+
+
+def copy_messages(source: SessionReader, writer: SessionWriter, *, end: int, start: int = 0) -> list[int]:
+    """Append messages of a session, from index `start` on and before `end`, to another one.
+
+    Nothing is written to the source. A message that cannot be read is stood in for by one that says so.
+    When the copy goes to the end of the source, what mends an unfinished turn comes along: what its calls
+    came to, and the part of a reply that was never recorded.
+
+    Returns:
+        The indexes of the messages that could not be read.
+
+    Raises:
+        StoreError: The source cannot be read, or the writer not written.
+    """
+    whole = end == source.count()
+    lost: list[int] = []
+    last: Message = {}
+    at = writer.count() - start
+    for offset in range(start, end, _CHUNK):
+        upto = min(end, offset + _CHUNK)
+        known = {item.index: item for item in source.messages(offset=offset, limit=upto - offset)}
+        for index in range(offset, upto):
+            last = _copy(known.get(index), last, source.session_id, index)
+            if index not in known:
+                lost.append(index)
+            writer.append(at + index, last)
+    if whole:
+        _copy_unfinished(source, writer, last)
+    return lost
+
+
+def _copy(stored: StoredMessage | None, before: Message, session_id: str, index: int) -> Message:
+    message = stored.message if stored is not None else _stand_in(before, session_id, index)
+    return with_origin(message, session_id, index)
+
+
+def _stand_in(before: Message, session_id: str, index: int) -> Message:
+    """A message in place of one that cannot be read, of the kind that can follow the one before."""
+    calls = _calls(before)
+    if calls:
+        content: list[dict[str, Any]] = [
+            {"toolResult": {"toolUseId": call, "status": "error", "content": [{"text": LOST_RESULT}]}}
+            for call in calls
+        ]
+    else:
+        content = [{"text": f"[Message {index} of session {session_id} could not be read.]"}]
+    return {"role": "assistant" if before.get("role") == "user" else "user", "content": content}
+
+
+def _calls(message: Message) -> Sequence[str]:
+    """The ids of the calls a message makes, whatever shape it has."""
+    content = message.get("content")
+    uses = [
+        block.get("toolUse")
+        for block in (content if isinstance(content, list) else ())
+        if isinstance(block, dict)
+    ]
+    return [
+        use["toolUseId"] for use in uses if isinstance(use, dict) and isinstance(use.get("toolUseId"), str)
+    ]
+
+
+def _copy_unfinished(source: SessionReader, writer: SessionWriter, last: Message) -> None:
+    calls = _calls(last)
+    if calls and last.get("tracking_id"):
+        for event in source.events(limit=_EVENTS_OF_A_TURN):
+            if event.get("kind") == "tool_call" and event.get("message") == last["tracking_id"]:
+                writer.append_event(event)
+    for result in source.kept_results():
+        writer.keep_result(result)
+    if shown := source.scratch():
+        writer.append_scratch(shown)

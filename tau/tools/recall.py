@@ -1,0 +1,340 @@
+"""The tool `recall`: what was said earlier in a conversation, also in the sessions that it continues."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strands import ToolContext as Call
+from strands.types.tools import AgentTool
+
+from tau.display import one_line, visible
+from tau.errors import TauError
+from tau.sessions.lineage import Messages, Record, Unread, look_behind, reason_of
+from tau.sessions.passages import Findings, Passage, find
+from tau.sessions.records import StoredMessage, origin_of
+from tau.sessions.spoken import Place, Said, speaker, whole_text
+from tau.tools.context import ToolContext
+from tau.tools.cutting import boundary
+from tau.tools.refusals import Refused, Watch
+from tau.tools.tool_kit import declare
+
+NAME = "recall"
+SECONDS = 20.0
+MOST_PASSAGES = 20
+
+_NAMED_SESSIONS = 20
+_NAMED_UNREAD = 5
+_PAGE = 50
+_LEAST = 200
+_NONE_HAS_ALL = "[No message has all of these words. Those with most of them, or with words like them:]"
+_ONLY_SOME = "[These have only some of the words, or words like them:]"
+_RANGE = re.compile(r"\s*(\d{1,9})(?::(\d{1,12}))?(?:\s*(?:-|–|\.\.)\s*(\d{1,9}))?\s*")
+
+DESCRIPTION = (
+    "Find or read what was said earlier in this conversation, word for word. "
+    "Use it when a detail that was said, decided or seen earlier (a name, number, path, command, result) is "
+    "not in what you see now or in the summary, before you ask the person again. With query it searches all "
+    "earlier messages, also those before a summary, and returns passages with session and message number. "
+    "With range it returns messages whole."
+)
+ARGUMENTS: dict[str, Any] = {
+    "query": {
+        "type": "string",
+        "description": "What to look for: a few words that were probably said, or an identifier.",
+        "default": "",
+    },
+    "session": {
+        "type": "string",
+        "description": "Only this session, as a result names it. Searches take all, a range this one.",
+        "default": "",
+    },
+    "range": {
+        "anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}],
+        "description": 'Instead of query: the messages to read, "12" or "12-20".',
+        "default": "",
+    },
+}
+
+
+def tools(context: ToolContext) -> Sequence[AgentTool]:
+    """The factory behind the entry point: no tool where there is no record to read."""
+    record = context.record
+    if record is None:
+        return []
+
+    def recall(
+        tool_context: Call,
+        query: str | None = None,
+        session: str | None = None,
+        range: str | int | None = None,  # noqa: A002  # the name of the argument
+    ) -> str:
+        watch = Watch(tool_context.cancel_signal, SECONDS)
+        given = "" if range is None else str(range)
+        return answer(record, query or "", session or "", given, room=context.room, watch=watch)
+
+    return [declare(recall, name=NAME, tier=0, description=DESCRIPTION, arguments=ARGUMENTS)]
+
+
+def answer(record: Record, query: str, session: str, wanted: str, *, room: int, watch: Watch) -> str:
+    """The passages that were found, or a range of messages.
+
+    Args:
+        record: Where the sessions are read.
+        query: What to look for; empty for a range.
+        session: The only session; empty for all in a search, for the one in hand in a range.
+        wanted: A range, ``"12"``, ``"12-20"`` or ``"12:3000-20"``; empty for a search.
+        room: Characters of messages in the result.
+        watch: When to stop.
+
+    Raises:
+        Refused: Nothing or both is asked for, the range cannot be used, or the session is none of this
+            conversation's.
+    """
+    query, session, wanted = query.strip(), session.strip(), wanted.strip()
+    if not query and not wanted:
+        raise Refused('Give query, such as "port of the gateway", or range, such as "12-20"')
+    if query and wanted:
+        raise Refused("Give query or range, not both: a range is read whole, a query searches all messages")
+    here = record.session_id
+    chain = look_behind(record.read, here)
+    sessions = (here, *chain.sessions)
+    if session and session not in sessions:
+        more = f" and {len(sessions) - _NAMED_SESSIONS:,} more" if len(sessions) > _NAMED_SESSIONS else ""
+        raise Refused(
+            f"{one_line(session, 80)} is no session of this conversation, and no other is read here;"
+            f" its sessions are {', '.join(sessions[:_NAMED_SESSIONS])}{more}"
+        )
+    if wanted:
+        return read_range(record, session or here, wanted, room=room, watch=watch)
+    searched = (session,) if session else sessions
+    return search(record, query, searched, unread=() if session else chain.unread, room=room, watch=watch)
+
+
+# Searching ---------------------------------------------------------------------------------------
+
+
+def search(
+    record: Record, query: str, sessions: Sequence[str], *, unread: Sequence[Unread], room: int, watch: Watch
+) -> str:
+    """The passages that fit, the best first, and what else there is.
+
+    Args:
+        record: Where the sessions are read.
+        query: Not empty.
+        sessions: Those that are searched, the newest first.
+        unread: What of the chain could not be read already.
+        room: Characters of passages.
+        watch: When to stop.
+    """
+    messages = Messages(record.read, sessions)
+    said = Said(messages, without_tool=NAME, without=_request(record))
+
+    def go_on() -> bool:
+        watch.check()
+        return not watch.over
+
+    found = find(said, query, sessions=sessions, go_on=go_on)
+    blocks = _blocks(found, room)
+    notes = [_summary(found, query, sessions, len(blocks), watch), _unread([*unread, *messages.unread])]
+    return "\n".join([*blocks, *filter(None, notes)])
+
+
+def _blocks(found: Findings, room: int) -> list[str]:
+    """The passages that fit, with a line before those that do not have all the words."""
+    blocks: list[str] = []
+    complete = True
+    for passage in found.passages[:MOST_PASSAGES]:
+        block = _block(passage)
+        if complete and not passage.complete:
+            complete = False
+            block = f"{_ONLY_SOME if blocks else _NONE_HAS_ALL}\n{block}"
+        if blocks and len(block) > room:
+            break
+        room -= len(block) + 1
+        blocks.append(block)
+    return blocks
+
+
+def _block(passage: Passage) -> str:
+    where = f"session {passage.session_id}, message {passage.index}"
+    head = [f"{where}, {passage.speaker}, {_date(passage.created_at)}"]
+    if passage.words:
+        head.append(f"has: {', '.join(passage.words)}")
+    if passage.near:
+        near = ", ".join(f"{form} (for {word})" for form, word in passage.near)
+        head.append(f"near match: {near}")
+    before, after = "" if passage.begins else "…", "" if passage.ends else "…"
+    return visible(f"[{'; '.join(head)}]\n{before}{passage.text.strip()}{after}\n")
+
+
+def _summary(found: Findings, query: str, sessions: Sequence[str], shown: int, watch: Watch) -> str:
+    where = f"{_count(found.searched, 'message')} in {_count(len(sessions), 'session')}"
+    left = found.matching + found.others - shown
+    if found.stopped:
+        lines = [f"Stopped after {watch.seconds:g} s; {where} were searched, not all. Name a session."]
+    elif not shown:
+        lines = [
+            f'Nothing found for "{one_line(query, 200)}"; {where} were searched.',
+            "Try other words: fewer, or in the language that was spoken.",
+        ]
+    else:
+        lines = [f"{where} were searched."]
+    if shown and left > 0:
+        lines.append(f"{_count(left, 'more message')} found and not shown: use more or rarer words.")
+    if shown:
+        lines.append("range with session reads a message whole and those around it.")
+    return f"[{' '.join(lines)}]"
+
+
+def _request(record: Record) -> list[Place]:
+    """The newest request of the person, which every window holds, and which would be found first."""
+    try:
+        with record.read(record.session_id) as reader:
+            end = reader.count()
+            while end > 0:
+                start = max(0, end - _PAGE)
+                for stored in reversed(reader.messages(offset=start, limit=end - start)):
+                    if speaker(stored.message) == "user":
+                        return [origin_of(stored.message) or (record.session_id, stored.index)]
+                end = start
+    except (TauError, OSError):
+        return []  # the search meets it, too, and says so
+    return []
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Messages ``first`` to ``last``, the first from a character on."""
+
+    first: int
+    character: int
+    last: int
+
+
+def read_range(record: Record, session_id: str, wanted: str, *, room: int, watch: Watch) -> str:
+    """Messages of one session, whole and numbered, as many as fit, and how to go on.
+
+    Args:
+        record: Where the session is read.
+        session_id: The session.
+        wanted: ``"12"``, ``"12-20"`` or ``"12:3000-20"``, which begins at a character of the first message.
+        room: Characters of messages.
+        watch: When to stop.
+
+    Raises:
+        Refused: The range cannot be used, or the session not be read.
+    """
+    asked = _range(wanted)
+    try:
+        with record.read(session_id) as reader:
+            count = reader.count()
+            if asked.first >= count:
+                has = f"messages 0 to {count - 1:,}" if count else "no messages"
+                raise Refused(f"Session {session_id} has {has}, so there is no message {asked.first:,}")
+            pages = _Pages(asked, min(asked.last, count - 1), room)
+            for offset in range(asked.first, pages.last + 1, _PAGE):
+                watch.check()
+                limit = min(_PAGE, pages.last + 1 - offset)
+                known = {stored.index: stored for stored in reader.messages(offset=offset, limit=limit)}
+                reasons = {part.index: part.reason for part in reader.damage()}
+                for index in range(offset, offset + limit):
+                    stored = known.get(index)
+                    head = _head(index, stored, reasons.get(index, "missing"))
+                    if not pages.add(index, head, whole_text(stored.message) if stored else ""):
+                        return pages.text(session_id, count)
+            return pages.text(session_id, count)
+    except (TauError, OSError) as error:
+        raise Refused(f"Session {session_id} cannot be read: {reason_of(error)}") from error
+
+
+def _range(wanted: str) -> _Range:
+    found = _RANGE.fullmatch(wanted)
+    if found is None:
+        raise Refused(f'"{one_line(wanted, 60)}" is no range; give a message number, "12", or two, "12-20"')
+    first, last = int(found[1]), int(found[3] or found[1])
+    if last < first:
+        raise Refused(f"The range {one_line(wanted, 60)} ends before it begins")
+    return _Range(first, max(1, int(found[2] or 1)), last)
+
+
+def _head(index: int, stored: StoredMessage | None, reason: str) -> str:
+    if stored is None:
+        return f"[message {index} cannot be read: {one_line(reason)}]"
+    redacted = ", redacted" if stored.redacted else ""
+    return f"[message {index}, {one_line(speaker(stored.message), 20)}, {_date(stored.created_at)}{redacted}]"
+
+
+class _Pages:
+    """Messages below one another, until there is no more room.
+
+    Args:
+        asked: What is to be read.
+        last: The last message of it that there is.
+        room: Characters for all of them.
+    """
+
+    def __init__(self, asked: _Range, last: int, room: int) -> None:
+        self.last = last
+        self._asked = asked
+        self._room = room
+        self._lines: list[str] = []
+        self._shown = asked.first
+        self._next = ""
+
+    def add(self, index: int, head: str, text: str) -> bool:
+        """Add a message, or as much of it as there is room for; False when nothing more fits."""
+        text = visible(text)
+        begin = self._asked.character - 1 if index == self._asked.first else 0
+        if begin and begin >= len(text):
+            raise Refused(f"Message {index} has {len(text):,} characters")
+        begin = boundary(text, begin)
+        left = self._room - len(head) - 2
+        rest = f"-{self.last}" if self.last > index else ""
+        if self._lines and left < min(_LEAST, len(text)):
+            self._next = f"{index}{rest}"
+            return False
+        end = boundary(text, begin + max(left, _LEAST))
+        shown = f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
+        self._lines.append(f"{head}\n{shown}" if shown else head)
+        self._room = left - len(shown)
+        self._shown = index
+        if end < len(text):
+            self._next = f"{index}:{end + 1}{rest}"
+        return not self._next
+
+    def text(self, session_id: str, count: int) -> str:
+        """The messages, and a line that says which they are and how to go on."""
+        first, last = self._asked.first, self._shown
+        which = f"Message {first:,}" if first == last else f"Messages {first:,} to {last:,}"
+        lines = [f"{which} of session {session_id}, which has {count:,}, counted from 0."]
+        if self._next:
+            lines.append(f'There is no room for more: go on with range="{self._next}".')
+        return "\n".join([*self._lines, f"[{' '.join(lines)}]"])
+
+
+def _unread(unread: Sequence[Unread]) -> str:
+    """What could not be read, as a note; empty when all could."""
+    different = list(dict.fromkeys(unread))
+    if not different:
+        return ""
+    named = [
+        f"{f'message {part.index} of ' if part.index is not None else ''}session {part.session_id}"
+        f" ({one_line(part.reason, 120)})"
+        for part in different[:_NAMED_UNREAD]
+    ]
+    more = len(different) - len(named)
+    return f"[Could not be read: {'; '.join(named)}{f'; and {more:,} more' if more else ''}.]"
+
+
+def _date(created_at: str) -> str:
+    return created_at[:16].replace("T", " ")
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

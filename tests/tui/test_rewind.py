@@ -1,0 +1,241 @@
+"""Going back and branching in the app: the picker, the prompt that comes back, sessions of another window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+import time_machine
+from syrupy.assertion import SnapshotAssertion
+
+from tau.config.settings import AgentSettings, Settings
+from tau.conversation.state import Prompt
+from tau.sessions.records import AgentState
+from tau.sessions.store import SessionStore
+from tau.tui.screens.rewind import RewindPicker
+from tau.tui.screens.sessions import SessionPicker
+from tau.tui.widgets.row_list import RowList
+from tests.terminal import Open
+from tests.tui.conftest import Running, Start
+from tests.tui.recorded import answered, exchanges, record, said
+from tests.tui.test_snapshots import LONG_AGO, SIZES, picture
+
+if TYPE_CHECKING:
+    from tests.conftest import TauEnv
+
+LONG = "question 1\n" + "\n".join(f"  line {n} of it" for n in range(40))
+
+
+@pytest.fixture
+def before(store: SessionStore, work: Path) -> str:
+    """A session of three exchanges, the second message long."""
+    messages = exchanges(3)
+    messages[2] = said(LONG)
+    record(store, "20260101-000000-aaaa", messages, directory=str(work))
+    return "20260101-000000-aaaa"
+
+
+def on_disk(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file of a session: its bytes, and when it was last written."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    assert files
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def joined(tau: Running) -> str:
+    """What is on the screen as one line, wherever it is wrapped."""
+    return " ".join(tau.text().split())
+
+
+async def picker(tau: Running) -> RowList:
+    """Open the picker; its list."""
+    await tau.send("/rewind")
+    await tau.until(lambda: isinstance(tau.app.screen, RewindPicker), "the picker")
+    await tau.pilot.pause()
+    return tau.app.screen.query_one(RowList)
+
+
+async def test_a_prompt_is_chosen_and_stands_whole_in_the_input(start: Start, before: str) -> None:
+    async with start(resume=before, size=(90, 40)) as tau:
+        rows = await picker(tau)
+        await tau.shows("3 messages of yours")
+        assert rows.cursor == 2
+        await tau.pilot.press("escape")
+        await tau.until(lambda: not isinstance(tau.app.screen, RewindPicker))
+        assert tau.screen.conversation.state.session_id == before
+        assert tau.screen.prompt.text == ""
+        await picker(tau)
+        tau.screen.prompt.insert("a draft")
+        await tau.pilot.press("up", "enter")
+        await tau.until(lambda: tau.screen.prompt.text == LONG, "the message in the input")
+        assert tau.screen.conversation.state.session_id != before
+        assert tau.screen.conversation.state.message_count == 2
+        await tau.shows("answer 0")
+        assert "answer 1" not in tau.text()
+        await tau.shows("The draft is put away; Up brings it back")
+        await tau.until(lambda: f"the previous session {before} is kept" in joined(tau), "the notice")
+        tau.screen.prompt.empty()
+        await tau.pilot.press("up")
+        assert tau.screen.prompt.text == "a draft"
+        tau.screen.prompt.empty()
+        await tau.turn("asked anew")
+        await tau.shows("ok")
+
+
+async def test_undo_puts_the_prompt_back_too(start: Start, before: str) -> None:
+    async with start(resume=before) as tau:
+        await tau.send("/undo")
+        await tau.until(lambda: tau.screen.prompt.text == "question 2", "the message in the input")
+        await tau.pilot.press("enter")
+        await tau.until(lambda: tau.screen.conversation.state.message_count == 6, "it was sent again")
+        await tau.idle()
+
+
+async def test_a_message_too_long_to_edit_comes_back_folded_and_whole(
+    start: Start, store: SessionStore, work: Path
+) -> None:
+    text = "x" * 600_000
+    record(store, "s1", [said(text), answered("long")], directory=str(work))
+    async with start(resume="s1") as tau:
+        await tau.send("/undo")
+        await tau.until(lambda: tau.screen.prompt.text, "the message in the input")
+        assert tau.screen.prompt.text == "[Pasted text #1 · 600,000 characters]"
+        assert tau.screen.prompt.written_out() == text
+
+
+async def test_the_newest_of_many_is_in_sight(start: Start, store: SessionStore, work: Path) -> None:
+    record(store, "s1", exchanges(3), directory=str(work))
+    many = [Prompt(n, 2 * n, f"question {n}", "") for n in range(1, 5_001)]
+    async with start(resume="s1", size=(80, 24)) as tau:
+        tau.app.push_screen(RewindPicker(many))
+        await tau.shows("question 5000")
+        assert "5,000 messages of yours" in tau.text()
+        await tau.pilot.press("pageup", "pageup", "up")
+        await tau.until(lambda: "question 5000" not in tau.text())
+
+
+async def test_a_fork_shows_the_same_conversation_in_a_new_session(start: Start, before: str) -> None:
+    async with start(resume=before, size=(90, 50)) as tau:
+        await tau.send("/fork")
+        await tau.until(lambda: tau.screen.conversation.state.session_id != before, "the fork")
+        new = tau.screen.conversation.state.session_id
+        notice = f"Forked session {before} into new session {new}; {before} is kept."
+        await tau.until(lambda: notice in joined(tau), "the notice")
+        await tau.shows("answer 2")
+        assert tau.screen.prompt.text == ""
+
+
+async def test_while_a_turn_runs_the_command_goes_back_into_the_prompt(start: Start) -> None:
+    async with start([{"text": "w " * 400, "chunks": 400, "delay": 0.05}]) as tau:
+        await tau.send("hello")
+        await tau.shows("w w")
+        for line in ("/rewind", "/fork 1", "/undo"):
+            await tau.send(line)
+            await tau.until(lambda line=line: tau.screen.prompt.text == line, line)  # type: ignore[misc]  # bound now
+            tau.screen.prompt.empty()
+        await tau.shows("I am still answering the previous turn.")
+        await tau.pilot.press("escape")
+        await tau.idle()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_the_picker_as_a_picture(
+    start: Start, store: SessionStore, work: Path, snapshot: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    prompts = [
+        "Why does the nightly job fail since Tuesday?",
+        "And what does `quail.rates` hold now that it has moved to quail.money, with all that was left?",
+        "Fix it, please.\nAnd add a test.",
+        "京都の天気を調べて、結果を一行で書いてください。",
+    ] + [f"Now the same for step {n} of the weekly job" for n in range(1, 17)]
+    with time_machine.travel(LONG_AGO, tick=False):
+        messages = [m for prompt in prompts for m in (said(prompt), answered("Done."))]
+        record(store, "20200929-153012-aaaa", messages, directory=str(work), name="heron")
+    (work / ".git").mkdir()
+    (work / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    async with start(size=size, resume="heron") as tau:
+        await tau.shows("main")
+        await picker(tau)
+        await tau.shows("step 16")
+        await picture(snapshot, tau)
+
+
+# Sessions of another window --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def of_another_window(store: SessionStore, before: str) -> str:
+    """The session, as one that was recorded under the other setting."""
+    with store.hold(before) as writer:
+        writer.write_agent_state(
+            AgentState(conversation_manager_state={"__name__": "SummarizingConversationManager"})
+        )
+    return before
+
+
+def sentence(session: str) -> str:
+    return (
+        f"Session {session} was recorded with a different [agent] context setting; "
+        "set it back to summarize or start a new session"
+    )
+
+
+async def test_the_picker_and_resume_refuse_it_and_fork_carries_it_on(
+    start: Start, of_another_window: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data" / "sessions" / of_another_window
+    untouched = on_disk(folder)
+    refusal = f"{sentence(of_another_window)} (/fork {of_another_window} goes on with it in a new session)"
+    async with start(size=(90, 40)) as tau:
+        current = tau.screen.conversation.state.session_id
+        await tau.pilot.press("f2")
+        await tau.until(lambda: isinstance(tau.app.screen, SessionPicker))
+        await tau.shows("question 0")
+        await tau.pilot.press("enter")
+        await tau.until(lambda: refusal in joined(tau), "the refusal")
+        await tau.send("/clear")
+        await tau.until(lambda: refusal not in joined(tau))
+        await tau.send(f"/resume {of_another_window}")
+        await tau.until(lambda: refusal in joined(tau), "the refusal")
+        assert tau.screen.conversation.state.session_id == current
+        await tau.turn("still here")
+        assert tau.screen.conversation.state.message_count == 2
+        assert on_disk(folder) == untouched
+        await tau.send(f"/fork {of_another_window}")
+        await tau.until(lambda: tau.screen.conversation.state.message_count == 6, "the fork")
+        await tau.turn("go on")
+        assert on_disk(folder) == untouched
+
+
+async def test_at_the_start_one_line_says_it(
+    start: Start, settings_for: Callable[..., Settings], of_another_window: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data" / "sessions" / of_another_window
+    untouched = on_disk(folder)
+    async with start(resume=of_another_window, ready=False) as tau:
+        await tau.until(lambda: tau.app.last_line, "the line")
+        hint = f"`tau tui`, then /fork {of_another_window}, goes on with it in a new session"
+        assert tau.app.last_line == f"{sentence(of_another_window)} ({hint})"
+        assert tau.app.exit_code == 1
+    assert on_disk(folder) == untouched
+    settings = msgspec.structs.replace(settings_for(), agent=AgentSettings(context="summarize"))
+    async with start(settings=settings, resume=of_another_window) as tau:
+        await tau.shows("answer 2")
+
+
+@pytest.mark.terminal
+def test_the_installed_command_says_it_on_the_terminal(tau_env: TauEnv, terminal: Open) -> None:
+    tau_env.scripted({"text": "well"}, more='[agent]\ncontext = "summarize"\n')
+    assert tau_env.run("chat", stdin=b"hi\n").returncode == 0
+    (folder,) = tau_env.sessions()
+    tau_env.scripted({"text": "well"})
+    untouched = on_disk(folder)
+    app = terminal("tui", "--resume", folder.name)
+    assert app.ended() == 1
+    assert sentence(folder.name) in " ".join(app.tail().split())
+    assert app.is_restored()
+    assert on_disk(folder) == untouched
+    assert len(tau_env.sessions()) == 1

@@ -1,0 +1,108 @@
+"""The status row: how full the model's window is, where it is compacted, tokens and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tau.config.settings import ModelSettings, PriceSettings, Settings
+from tau.display import dollars
+from tau.events import Usage
+from tests.tui.conftest import Running, Start
+from tests.tui.test_snapshots import picture
+
+STEP = {"text": "ok", "usage": {"inputTokens": 41_200, "outputTokens": 3_100}}
+
+
+def row(tau: Running) -> str:
+    """The last line of the screen."""
+    return tau.text().rstrip().splitlines()[-1]
+
+
+@pytest.fixture
+def priced(settings_for: Callable[..., Settings]) -> Settings:
+    """Settings with a model of a known window and price."""
+    script = settings_for([STEP]).models["default"].script
+    price = PriceSettings(input=2.5, output=5)
+    return settings_for(
+        [STEP],
+        model=ModelSettings(provider="scripted", script=script, context_window=130_000, price=price),
+    )
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+async def test_a_turn_is_counted_in_the_row(start: Start, priced: Settings, width: int) -> None:
+    async with start(settings=priced, size=(width, 24)) as tau:
+        assert "$" not in row(tau)
+        await tau.turn("go")
+        await tau.shows("ctx 34 % · 41k in 3.1k out · $0.12")
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+async def test_at_every_width_state_context_and_cost_stay(start: Start, priced: Settings, width: int) -> None:
+    async with start(settings=priced, size=(width, 24)) as tau:
+        status = tau.screen.status
+        status.folded_events = 12
+        status.work("Working…")
+        assert status.state is not None
+        status.state = replace(
+            status.state,
+            context_tokens=104_000,
+            compacts_at=110_500,
+            usage=Usage(1_410_000, 203_000),
+            cost=21.5,
+        )
+        await tau.shows("✻ Working… 0 s · Esc cancels")
+        assert "ctx 80 % · compacts at 85 %" in row(tau)
+        assert row(tau).endswith("$21.50")
+        assert ("1.4M in 203k out" in row(tau)) == (width > 80)
+        status.rest("Ready")
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"context_tokens": 91_001, "compacts_at": 110_500}, "ctx 70 % · compacts at 85 %"),
+        ({"context_tokens": 90_999, "compacts_at": 110_500}, "ctx 70 %"),
+        ({"context_tokens": 120_000, "compacts_at": None}, "ctx 92 %"),
+        ({"context_tokens": None, "compacts_at": 110_500, "message_count": 2}, "ctx unknown"),
+        ({"context_tokens": 12_000, "model": None}, "ctx 12k"),
+        ({"context_tokens": 13_000, "cost": 0.0004}, "ctx 10 % · <$0.01"),
+        ({"context_tokens": None, "message_count": 0}, "ctx empty"),
+    ],
+)
+async def test_the_point_of_compaction_is_named_when_it_is_near(
+    start: Start, priced: Settings, changes: dict[str, Any], shown: str
+) -> None:
+    async with start(settings=priced, size=(120, 24)) as tau:
+        assert tau.screen.status.state is not None
+        tau.screen.status.state = replace(tau.screen.status.state, **changes)
+        await tau.until(lambda: row(tau).endswith(f"  {shown}"), shown)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_the_row_near_the_point_of_compaction(
+    start: Start, priced: Settings, snapshot: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    async with start(settings=priced, size=size, name="rook") as tau:
+        await tau.screen.workers.wait_for_complete()
+        assert tau.screen.status.state is not None
+        tau.screen.status.state = replace(
+            tau.screen.status.state,
+            context_tokens=104_000,
+            compacts_at=110_500,
+            usage=Usage(410_000, 23_000),
+            cost=1.5,
+        )
+        await picture(snapshot, tau)
+
+
+def test_dollars() -> None:
+    amounts = [0, 0.004, 0.005, 0.123, 3.4, 99.994, 1_204.4]
+    assert [dollars(amount) for amount in amounts] == [
+        "$0.00", "<$0.01", "$0.01", "$0.12", "$3.40", "$99.99", "$1,204",
+    ]  # fmt: skip
