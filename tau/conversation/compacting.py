@@ -70,6 +70,25 @@ class Continuation:
     summary: str
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is compacted, and with what.
+
+    Attributes:
+        compaction: Of the agent that answers.
+        session: In hand, held for writing.
+        opener: Makes the new session.
+        totals: Of the session; they go on in the new one, what the summary took included.
+        emit: Gets what calls took, waits for a throttled provider, and what the person is told.
+    """
+
+    compaction: Compaction
+    session: OpenSession
+    opener: SessionOpener
+    totals: Totals
+    emit: Emit
+
+
 class Compactor:
     """Compacts the conversation in hand. Lives on the engine's loop.
 
@@ -91,68 +110,48 @@ class Compactor:
             spill_chars=self._settings.context.spill_result_chars,
         )
 
-    async def by_hand(
-        self,
-        compaction: Compaction,
-        session: OpenSession,
-        opener: SessionOpener,
-        totals: Totals,
-        *,
-        focus: str,
-        emit: Emit,
-    ) -> Continuation:
+    async def by_hand(self, subject: Subject, focus: str) -> Continuation:
         """Summarize what is in memory but the last `keep_turns` turns, into a new session.
 
         Args:
-            compaction: Of the agent that answers.
-            session: In hand, held for writing, everything in it recorded.
-            opener: Makes the new session.
-            totals: Of the session; they go on in the new one, what the summary took included.
+            subject: Everything in its session is on record.
             focus: What the person wants the summary to look at, or empty.
-            emit: Gets what the calls took, and waits for a throttled provider.
 
         Raises:
             CompactionFailed: There is nothing to summarize, or no summary; nothing has changed.
             StoreError: The new session could not be written; the one in hand goes on.
         """
-        cut = compaction.find_cut(self._settings.compaction.keep_turns)
+        cut = subject.compaction.find_cut(self._settings.compaction.keep_turns)
         if cut is None:
             raise CompactionFailed(NOTHING)
-        made = await self._carry(compaction, session, opener, totals, cut=cut, focus=focus, emit=emit)
+        made = await self._carry(subject, cut, focus)
         self._futile = 0
         return made
 
     async def when_due(
         self,
-        compaction: Compaction,
-        session: OpenSession,
-        opener: SessionOpener,
-        totals: Totals,
+        subject: Subject,
         *,
         point: int,
         measure: Callable[[], int],
         save: Callable[[], None],
         summarizing: Callable[[bool], None],
-        emit: Emit,
     ) -> Continuation | None:
         """Make room before a model call: cut long results of earlier turns, then summarize those turns.
 
         The running turn stays word for word. Failures are told and change nothing.
 
         Args:
-            compaction: See `by_hand`, as for the next three.
-            session: …
-            opener: …
-            totals: …
+            subject: What is to have room.
             point: Tokens from which on there is something to do.
             measure: About how many tokens the next request has.
             save: Makes sure that everything said is on record, or raises a `StoreError`.
             summarizing: Told when a summary begins to be written, and when that is over.
-            emit: Gets what the person is told as well.
 
         Returns:
             The session to go on in; None where the conversation stays in the one in hand.
         """
+        compaction, emit = subject.compaction, subject.emit
         before = measure()
         if before < point:
             self._futile = 0
@@ -171,7 +170,7 @@ class Compactor:
         summarizing(True)
         try:
             save()
-            return await self._carry(compaction, session, opener, totals, cut=cut, focus="", emit=emit)
+            return await self._carry(subject, cut, "")
         except TauError as error:
             compaction.summary_failed()
             emit(Notice(error.line() + ("" if self._futile < MOST_FUTILE else f" {STUCK}"), "warning"))
@@ -196,22 +195,16 @@ class Compactor:
                 return cut
         return None
 
-    async def _carry(
-        self,
-        compaction: Compaction,
-        session: OpenSession,
-        opener: SessionOpener,
-        totals: Totals,
-        *,
-        cut: Cut,
-        focus: str,
-        emit: Emit,
-    ) -> Continuation:
+    async def _carry(self, subject: Subject, cut: Cut, focus: str) -> Continuation:
+        compaction, session = subject.compaction, subject.session
         old = session.writer
         assert old is not None
         try:
             summary = await compaction.summarize(
-                cut, focus=focus, anchors_tokens=self._settings.compaction.anchors_tokens, emit=emit
+                cut,
+                focus=focus,
+                anchors_tokens=self._settings.compaction.anchors_tokens,
+                emit=subject.emit,
             )
         except StoreError:
             raise
@@ -219,7 +212,7 @@ class Compactor:
             raise CompactionFailed(error.message) from error
         meta = old.meta()
         more: dict[str, MetaValue] = {key: meta[key] for key in ("title", "name") if meta.get(key)}
-        opened = opener.create(
+        opened = subject.opener.create(
             role=session.role, more={**more, "compacted_from": old.session_id, "unfinished": True}
         )
         new = opened.writer
@@ -227,7 +220,7 @@ class Compactor:
         try:
             await compaction.begin_session(new, old.session_id, summary)
             copy_messages(old, new, start=compaction.first_kept(cut, old), end=old.count())
-            new.patch_meta({**totals.meta(), "context_tokens": None, "unfinished": None})
+            new.patch_meta({**subject.totals.meta(), "context_tokens": None, "unfinished": None})
             new.flush()
             old.patch_meta({"compacted_to": new.session_id}, touch=False)
             old.flush()

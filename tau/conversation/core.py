@@ -17,7 +17,7 @@ from tau.agent import notices
 from tau.config.settings import Settings
 from tau.conversation import history
 from tau.conversation.answerer import Answerer
-from tau.conversation.compacting import CANCELLED, SUMMARIZING, Continuation
+from tau.conversation.compacting import CANCELLED, SUMMARIZING, Continuation, Subject
 from tau.conversation.in_hand import InHand
 from tau.conversation.opening import OpenSession, SessionOpener
 from tau.conversation.questions import Questions
@@ -282,14 +282,9 @@ class Core(InHand):
             runner, session = self._answerer.runner, self._session
             assert runner is not None
             assert session is not None
-            continuation = await self._compactor.by_hand(
-                runner.compaction,
-                session,
-                self.opener,
-                self._totals,
-                focus=focus,
-                emit=self._counting(_nowhere),
-            )
+            counted = self._counting(_nowhere)
+            subject = Subject(runner.compaction, session, self.opener, self._totals, counted)
+            continuation = await self._compactor.by_hand(subject, focus)
             opening = self._look_at(continuation.opened)
             self._go_on_in(continuation.opened, runner)
             return opening, continuation
@@ -301,15 +296,11 @@ class Core(InHand):
         if runner is None or session is None or point is None:
             return
         continuation = await self._compactor.when_due(
-            runner.compaction,
-            session,
-            self.opener,
-            self._totals,
+            Subject(runner.compaction, session, self.opener, self._totals, emit),
             point=point,
             measure=lambda: runner.reading.tokens,
             save=self._nothing_waits,
             summarizing=lambda now: self._set(summarizing=now),
-            emit=emit,
         )
         if continuation is None:
             self._set(context_tokens=runner.reading.tokens)
