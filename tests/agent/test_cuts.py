@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strands import tool
+from strands.types.session import decode_bytes_values
 
 from tau.agent.history import INTERRUPTED_RESULT
 from tau.agent.runner import AgentRunner
@@ -255,6 +256,108 @@ def test_a_long_result_and_a_picture_survive_every_cut(kind: str) -> None:
             asyncio.run(go_on(Path(name), case))
 
 
+ROUND = [
+    {
+        "tools": [
+            {"name": name, "input": {"word": word}, "id": f"t{number}"}
+            for number, (name, word) in enumerate([("show", "first"), ("look", "second"), ("stop", "third")])
+        ]
+    }
+]
+
+
+@pytest.fixture(params=["memory", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SessionStore]:
+    store = stores(request.param, tmp_path)
+    yield store
+    store.close()
+
+
+def results_in(writer: SessionWriter) -> list[dict[str, Any]]:
+    """The results of the last message but two: behind it are the notice, the prompt and the reply."""
+    message = decode_bytes_values(writer.messages()[-4].message)
+    return [block["toolResult"] for block in message["content"]]
+
+
+async def test_a_turn_that_is_cancelled_and_left_keeps_what_had_ended(
+    tmp_path: Path, store: SessionStore
+) -> None:
+    """However often it is resumed before something is said; then nothing is kept beside the record."""
+    writer = store.create("s", meta={})
+    await runner(tmp_path, writer, ROUND, []).run("go", lambda event: None)
+    kept = writer.kept_results()
+    assert len(kept) == 1, "a short text is in its event already"
+    for _ in range(3):
+        writer.close()
+        writer = store.hold("s")
+        going = runner(tmp_path, writer, [{"text": "on"}], [])
+        assert writer.kept_results() == kept
+    await going.run("and now?", lambda event: None)
+    shown, looked, stopped = results_in(writer)
+    picture = {"image": {"format": "png", "source": {"bytes": PICTURE}}}
+    assert shown["content"] == [{"text": long_text("first")}, picture]
+    assert looked["content"] == [{"text": "saw second"}]
+    assert stopped["content"] == [{"text": INTERRUPTED_RESULT}]
+    assert writer.kept_results() == []
+    assert writer.scratch() == ""
+
+
+async def test_a_result_that_is_recorded_is_kept_no_longer(tmp_path: Path, store: SessionStore) -> None:
+    writer = Writes(store.create("s", meta={}))
+    steps = scripted([{"calls": [("show", "one")]}, {"calls": [("look", "two"), ("show", "three")]}])
+    await runner(tmp_path, writer, steps, []).run("go", lambda event: None)
+    names = [name for name, _, _ in writer.done if name in ("append", "keep_result", "clear_kept_results")]
+    let_go = ["append", "clear_kept_results"]
+    asked_and_kept = ["append", "keep_result", *let_go]
+    assert names == [*let_go, *asked_and_kept, *asked_and_kept, "append"]
+    assert writer.writer.kept_results() == []
+
+
+async def test_a_result_of_an_earlier_message_answers_no_call_of_the_same_id(
+    tmp_path: Path, store: SessionStore
+) -> None:
+    """Nor does one that is of another shape; some providers count their calls anew in every turn."""
+    writer = store.create("s", meta={})
+    await runner(tmp_path, writer, ROUND, []).run("go", lambda event: None)
+    (kept,) = writer.kept_results()
+    other = {**kept["result"], "content": [{"text": "another"}]}
+    odd: list[dict[str, Any]] = [
+        {"message": "another", "result": other},
+        {"message": "", "result": other},
+        {"result": other},
+        {**kept, "result": {**other, "toolUseId": "t9"}},
+        {**kept, "result": {**other, "status": None}},
+        {**kept, "result": {**other, "content": "another"}},
+        {**kept, "result": []},
+        {"message": kept["message"]},
+    ]
+    for item in odd:
+        writer.keep_result(item)
+    await runner(tmp_path, writer, [{"text": "on"}], []).run("and now?", lambda event: None)
+    assert results_in(writer)[0]["content"][0] == {"text": long_text("first")}
+
+    await runner(tmp_path, writer, ROUND, []).run("again", lambda event: None)
+    writer.keep_result({**kept, "result": {**other, "toolUseId": "t2"}})
+    await runner(tmp_path, writer, [{"text": "on"}], []).run("and now?", lambda event: None)
+    assert results_in(writer)[2]["content"] == [{"text": INTERRUPTED_RESULT}]
+
+
+async def test_a_result_that_cannot_be_kept_is_recorded_all_the_same(
+    tmp_path: Path, store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = store.create("s", meta={})
+
+    def full(result: Mapping[str, Any]) -> None:
+        raise StoreWriteFailed("Cannot write .results: No space left on device")
+
+    monkeypatch.setattr(writer, "keep_result", full)
+    steps = scripted([{"calls": [("show", "one")]}])
+    end = await runner(tmp_path, writer, steps, []).run("go", lambda event: None)
+    assert end.stop_reason == "end_turn"
+    recorded = decode_bytes_values(writer.messages()[2].message)["content"][0]["toolResult"]
+    assert recorded["content"][0] == {"text": long_text("one")}
+
+
 async def go_on(place: Path, case: Case) -> None:
     store = stores(case.kind, place)
     recorded = Writes(store.create("recorded", meta={}), case.fail_at)
@@ -313,6 +416,7 @@ async def go_on(place: Path, case: Case) -> None:
             else:
                 assert result["status"] == "error"
                 assert INTERRUPTED_RESULT in result["content"][0]["text"]
+        assert after.kept_results() == []
         assert sent[: len(history)] == history, "what was sent before is sent again as it was"
         history = [*sent, {"role": "assistant", "content": [{"text": f"reply {number}"}]}]
     after.close()

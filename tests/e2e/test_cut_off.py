@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -86,8 +87,11 @@ def test_killed_while_tools_run(tau_env: TauEnv, terminal: Open, stray: list[int
     lines = [f"line {number}: {'so it goes on ' * 4}" for number in range(250)]
     lines[125] = "the middle of the first result"
     (tau_env.directory / "notes.txt").write_text("\n".join(lines))
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 16
+    (tau_env.directory / "picture.png").write_bytes(picture)
     calls = [
         call("read_file", "t1", path="notes.txt"),
+        call("read_file", "t4", path="picture.png"),
         call("shell", "t2", command=sleeping("running")),
         call("no_such_tool", "t3"),
     ]
@@ -99,6 +103,13 @@ def test_killed_while_tools_run(tau_env: TauEnv, terminal: Open, stray: list[int
     app.process.kill(signal.SIGKILL)
     app.ended()
     tau_env.scripted({"text": "resumed well"}, more=ALLOWED)
+    (session,) = tau_env.sessions()
+    ended = (session / ".results").read_bytes()
+    again = terminal("tui", "--resume")
+    again.ready()
+    again.process.kill(signal.SIGKILL)
+    again.ended()
+    assert (session / ".results").read_bytes() == ended, "it is kept until it is recorded"
     said = []
     for number in range(3):
         again = terminal("tui", "--resume")
@@ -114,6 +125,15 @@ def test_killed_while_tools_run(tau_env: TauEnv, terminal: Open, stray: list[int
     for earlier, later in pairwise(said):
         assert later[: len(earlier)] == earlier, "resuming changes nothing that is there"
         assert len(later) == len(earlier) + 2
+    assert not (session / ".results").read_bytes()
+    (block,) = [
+        item
+        for message in sent
+        for result in message["content"]
+        for item in result.get("toolResult", {}).get("content", ())
+        if "image" in item
+    ]
+    assert base64.b64decode(block["image"]["source"]["bytes"]["data"]) == picture
     kept = results(said[0])
     assert "the middle of the first result" in kept["t1"], "a call that had ended keeps its result"
     assert UNKNOWN in kept["t2"]
