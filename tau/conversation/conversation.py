@@ -143,6 +143,7 @@ class Conversation:
                 ended = isinstance(event, TurnEnd)
                 if ended:
                     self._turning = False
+                    await asyncio.sleep(0)  # the state that came before it is taken before it is told
                 yield event
         finally:
             self._turning = False

@@ -11,8 +11,8 @@ from tau.sessions.store import SessionReader, SessionWriter
 _CHUNK = 512
 """Messages that are read at once."""
 
-_EVENTS_OF_A_TURN = 200
-"""So many of the newest events are looked through for what the calls of the last message came to."""
+_NEWEST_EVENTS = 200
+"""So many of the newest events are looked through first for what the calls of copied messages came to."""
 
 LOST_RESULT = "The result of this call could not be read."
 
@@ -21,8 +21,9 @@ def copy_messages(source: SessionReader, writer: SessionWriter, *, end: int, sta
     """Append messages of a session, from index `start` on and before `end`, to another one.
 
     Nothing is written to the source. A message that cannot be read is stood in for by one that says so.
-    When the copy goes to the end of the source, what mends an unfinished turn comes along: what its calls
-    came to, and the part of a reply that was never recorded.
+    The events of the calls that are copied come along. When the copy goes to the end of the source, so does
+    what mends an unfinished turn: results that are in no message yet, and the part of a reply that was never
+    recorded.
 
     Returns:
         The indexes of the messages that could not be read.
@@ -33,6 +34,7 @@ def copy_messages(source: SessionReader, writer: SessionWriter, *, end: int, sta
     whole = end == source.count()
     lost: list[int] = []
     last: Message = {}
+    asking: set[str] = set()
     at = writer.count() - start
     for offset in range(start, end, _CHUNK):
         upto = min(end, offset + _CHUNK)
@@ -42,8 +44,11 @@ def copy_messages(source: SessionReader, writer: SessionWriter, *, end: int, sta
             if index not in known:
                 lost.append(index)
             writer.append(at + index, last)
+            if _calls(last) and isinstance(name := last.get("tracking_id"), str):
+                asking.add(name)
+    _copy_calls(source, writer, asking)
     if whole:
-        _copy_unfinished(source, writer, last)
+        _copy_unfinished(source, writer)
     return lost
 
 
@@ -78,12 +83,40 @@ def _calls(message: Message) -> Sequence[str]:
     ]
 
 
-def _copy_unfinished(source: SessionReader, writer: SessionWriter, last: Message) -> None:
-    calls = _calls(last)
-    if calls and last.get("tracking_id"):
-        for event in source.events(limit=_EVENTS_OF_A_TURN):
-            if event.get("kind") == "tool_call" and event.get("message") == last["tracking_id"]:
-                writer.append_event(event)
+def _copy_calls(source: SessionReader, writer: SessionWriter, asking: set[str]) -> None:
+    """Copy the events of the calls that messages made.
+
+    Args:
+        source: The session the messages are from.
+        writer: The session they were copied into.
+        asking: Their ``tracking_id``s. Ids of calls may repeat from turn to turn, so these tell.
+    """
+    for event in _events_of(source, asking):
+        writer.append_event(event)
+
+
+def _events_of(source: SessionReader, asking: set[str]) -> list[dict[str, Any]]:
+    """The events of calls, in their order; only so much of a long session is read as it takes."""
+    limit = _NEWEST_EVENTS
+    while asking:
+        read = source.events(limit=limit)
+        calls = [event for event in read if event.get("kind") == "tool_call"]
+        found = [event for event in calls if _asked_by(event) in asking]
+        # Calls come in order: once one of an older message is there, nothing is missing before it.
+        complete = {_asked_by(event) for event in found} == asking and calls[0] is not found[0]
+        if complete or len(read) < limit:
+            return found
+        limit *= 4
+    return []
+
+
+def _asked_by(event: dict[str, Any]) -> str:
+    """The ``tracking_id`` of the message that made a call, whatever shape its event has."""
+    name = event.get("message")
+    return name if isinstance(name, str) else ""
+
+
+def _copy_unfinished(source: SessionReader, writer: SessionWriter) -> None:
     for result in source.kept_results():
         writer.keep_result(result)
     if shown := source.scratch():

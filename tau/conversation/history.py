@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tau.agent.history import LOST_REQUEST, begins_turn, cut_off, is_summary
 from tau.conversation.state import HistoryPage, Prompt
 from tau.display import one_line
-from tau.errors import UsageError
+from tau.errors import TauError, UsageError
 from tau.sessions.records import StoredMessage, origin_of
 from tau.sessions.store import SessionReader
 
 _CHUNK = 64
-_NOWHERE = 2**31
-"""An index beyond every message: nothing of that session is shown yet."""
+_END = 2**31
+"""An index beyond every message of a session."""
+
+Read = Callable[[str], SessionReader]
+"""Opens a session of the same store for reading. Who calls it closes what it returns."""
 
 _MOST = 2_000
 """A page never holds more messages than this, whatever its turns are like."""
@@ -23,11 +26,17 @@ _PROMPTS_CHUNK = 512
 """Messages that are looked through for prompts at once."""
 
 
-def page(reader: SessionReader, *, before: int | None, turns: int) -> HistoryPage:
+def page(reader: SessionReader, *, before: int | None, turns: int, read: Read) -> HistoryPage:
     """The `turns` whole turns that end before index `before` (None: the end of the session).
 
     A reply that was cut off before it was recorded is the last message of the newest page, as the next turn
     will record it.
+
+    Args:
+        reader: The session.
+        before: An index in it, or None.
+        turns: How many.
+        read: Where the session begins with a summary, the one that is summarized is looked into.
     """
     end = reader.count() if before is None else min(before, reader.count())
     start = end
@@ -53,17 +62,62 @@ def page(reader: SessionReader, *, before: int | None, turns: int) -> HistoryPag
         first_index=start,
         more=start > 0,
         session_id=reader.session_id,
-        previous=None if start else _previous(reader, gathered),
+        previous=None if start else _previous(reader, gathered, read),
     )
 
 
-def _previous(reader: SessionReader, beginning: Sequence[StoredMessage]) -> tuple[str, int] | None:
-    """The session that this one summarizes, and where its messages begin that are copied into this one."""
+def _previous(
+    reader: SessionReader, beginning: Sequence[StoredMessage], read: Read
+) -> tuple[str, int] | None:
+    """The session that this one's summary is of, and the index in it of what comes word for word here."""
+    if not beginning or beginning[0].index or not is_summary(beginning[0].message):
+        return None
+    copied = origin_of(beginning[0].message)
+    if copied is None or copied[0] == reader.session_id:
+        return _summarized(reader, read)
+    try:  # a fork has the summary of the session that it is a copy of
+        with read(copied[0]) as original:
+            return _summarized(original, read)
+    except TauError:  # it is gone; what it was a summary of is not known
+        return None
+
+
+def _summarized(reader: SessionReader, read: Read) -> tuple[str, int] | None:
     source = reader.meta().get("compacted_from")
     if not isinstance(source, str) or not source:
         return None
-    copied = next((origin_of(item.message) for item in beginning if item.index == 2), None)
-    return source, copied[1] if copied is not None and copied[0] == source else _NOWHERE
+    beginning = {item.index: item for item in reader.messages(limit=3)}
+    kept = origin_of(beginning[2].message) if 2 in beginning else None
+    if kept is not None and kept[0] == source:
+        return source, kept[1]
+    try:
+        with read(source) as before:
+            if kept is not None:
+                return source, _place_of(kept, before)
+            return source, _count_at(before, beginning[0].created_at if 0 in beginning else "")
+    except TauError:  # whoever asks for what came before is told why it cannot be read
+        return source, _END
+
+
+def _place_of(origin: tuple[str, int], reader: SessionReader) -> int:
+    """Where a session has its own copy of a message; copies stand at its beginning."""
+    for offset in range(0, reader.count(), _CHUNK):
+        for stored in reader.messages(offset=offset, limit=_CHUNK):
+            if origin_of(stored.message) == origin:
+                return stored.index
+    return _END
+
+
+def _count_at(reader: SessionReader, moment: str) -> int:
+    """How many messages a session had at a moment: it may have been gone on with since it was summarized."""
+    end = reader.count()
+    while moment and end:
+        start = max(0, end - _CHUNK)
+        for stored in reversed(reader.messages(offset=start, limit=end - start)):
+            if stored.created_at <= moment:
+                return stored.index + 1
+        end = start
+    return end
 
 
 def is_prompt(stored: StoredMessage) -> bool:

@@ -99,7 +99,7 @@ class InHand:
         """What a channel is shown of a session; everything that can fail about it happens here."""
         try:
             reader = opened.reader
-            newest = history.page(reader, before=None, turns=LIVE_TURNS)
+            newest = history.page(reader, before=None, turns=LIVE_TURNS, read=self._read)
             events = [from_line(line) for line in reader.events(limit=REPLAYED_EVENTS)]
             told = [*opened.notices, *tell_damage(opened)]
             if opened.writer is not None:
@@ -173,16 +173,16 @@ class InHand:
     async def earlier(self, before: int, turns: int, session_id: str) -> HistoryPage:
         """The turns before an index of the session in hand, or of one that it continues."""
         if not session_id or session_id == self.state.session_id:
-            return history.page(self.reader, before=before, turns=turns)
+            return history.page(self.reader, before=before, turns=turns, read=self._read)
         assert self._store is not None
         with self._store.read(session_id) as reader:
-            return history.page(reader, before=before, turns=turns)
+            return history.page(reader, before=before, turns=turns, read=self._read)
 
     async def preview(self, session_id: str, turns: int) -> HistoryPage:
         """The newest turns of any session. Writes nothing."""
         assert self._store is not None
         with self._store.read(session_id) as reader:
-            return history.page(reader, before=None, turns=turns)
+            return history.page(reader, before=None, turns=turns, read=self._read)
 
     async def summaries(self, query: ListQuery) -> list[SessionSummary]:
         """Sessions, newest first."""

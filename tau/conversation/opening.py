@@ -231,6 +231,10 @@ class SessionOpener:
             changes["name"] = name
         writer.patch_meta(changes)
         notices += self._elsewhere(meta)
+        if isinstance(later := meta.get("compacted_to"), str) and later:
+            notices.append(
+                f"This session goes on in session {later}, after a summary; /resume {later} opens that one."
+            )
         return OpenSession(writer, writer, "", role, notices)
 
     def _check_window(self, reader: SessionReader) -> None:

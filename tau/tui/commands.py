@@ -23,6 +23,12 @@ class Commands:
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
+        self._under_way = 0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a command runs that may lead to another session or model: messages wait for its end."""
+        return self._under_way > 0
 
     def run(self, line: str, *, typed: bool = False) -> None:
         """Run a slash command; one that was typed and must wait for the turn goes back into the prompt."""
@@ -33,25 +39,40 @@ class Commands:
         self._screen.run_worker(self._choose_session(directory, here), group="picker")
 
     async def _run(self, line: str, typed: bool) -> None:
-        from tau.conversation import state as results
-
         screen = self._screen
         word = line.split(maxsplit=1)[0].lower()
-        if screen.turns.busy and word in NOT_DURING_A_TURN:
+        if word not in NOT_DURING_A_TURN:
+            await self._show(await screen.conversation.command(line))
+        elif screen.busy:
             await self._busy()
             if typed:
                 screen.prompt.put(line)
-            return
-        if word in COPIES and not screen.conversation.state.busy:
+        else:
+            await self._run_alone(line, word)
+
+    async def _run_alone(self, line: str, word: str) -> None:
+        from tau.conversation import state as results
+
+        screen = self._screen
+        if word in COPIES:
             screen.status.rest("Copying…")
-        result = await screen.conversation.command(line)
-        screen.show_activity()
-        await self._show(result)
-        if word == "/compact":
-            screen.turns.compaction_over(done=not isinstance(result, results.Refused))
+        self._under_way += 1
+        try:
+            result = await screen.conversation.command(line)
+            screen.show_activity()
+            await self._show(result)
+        finally:
+            self._under_way -= 1
+        if self._under_way:  # the other one sees to what waits
+            return
+        if word == "/compact" and isinstance(result, results.Refused):
+            screen.turns.return_waiting()
+        else:
+            screen.turns.send_next()
 
     async def _show(self, result: CommandResult) -> None:
         from tau.conversation import state as results
+        from tau.conversation.compacting import CANCELLED
         from tau.tui.widgets.blocks import LinesRow
 
         screen = self._screen
@@ -60,7 +81,7 @@ class Commands:
                 await screen.chat.add(LinesRow("\n".join(lines)))
                 screen.chat.to_end()
             case results.Refused(line):
-                await screen.notice(line, "warning")
+                await screen.notice(line, "info" if line == CANCELLED else "warning")
             case results.Help():
                 await screen.app.run_action("help")
             case results.SessionListing():
@@ -99,7 +120,7 @@ class Commands:
         chosen = await screen.app.push_screen_wait(SessionPicker(screen.conversation, directory, here))
         if not chosen:
             return
-        if screen.turns.busy:
+        if screen.busy:
             await self._busy()
             return
         screen.status.rest("Opening…")
@@ -113,5 +134,6 @@ class Commands:
 
     async def _busy(self) -> None:
         from tau.agent.notices import BUSY
+        from tau.conversation.compacting import SUMMARIZING
 
-        await self._screen.notice(BUSY, "warning")
+        await self._screen.notice(BUSY if self._screen.turns.busy else SUMMARIZING, "warning")

@@ -113,7 +113,8 @@ class TurnView:
                 self._asked[approval_id] = event
             case ApprovalClosed():
                 self._answered(event)
-            case Compacted(line=line, summary=summary, previous=previous):
+            case Compacted(line=line, summary=summary, previous=previous, session_id=session_id):
+                self._chat.go_on_in(session_id)
                 await self.notice(line)
                 await self._chat.add(SummaryBlock(f"{SUMMARY_OPENING}{previous}):\n{summary}"))
             case UsageReported():

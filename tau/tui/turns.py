@@ -82,13 +82,6 @@ class Turns:
             self._screen.show_activity()
             self._screen.run_worker(self._screen.conversation.cancel(), group="cancel")
 
-    def compaction_over(self, *, done: bool) -> None:
-        """Send what was written during a compaction; one that failed or was cancelled gives it back."""
-        if done:
-            self.send_next()
-        else:
-            self.return_waiting()
-
     def return_waiting(self) -> None:
         """Put the messages that wait back into the prompt."""
         if len(self._screen.outbox):

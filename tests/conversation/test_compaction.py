@@ -112,6 +112,52 @@ async def test_the_last_turns_follow_word_for_word_with_their_origin(bench: Benc
         )
 
 
+def calls_of(bench: Bench, session_id: str) -> list[dict[str, Any]]:
+    """What is on record of a session's calls."""
+    path = bench.root / "data" / "sessions" / session_id / "events.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [event for event in map(json.loads, lines) if event["kind"] == "tool_call"]
+
+
+async def test_what_is_on_record_of_the_kept_calls_comes_along(bench: Bench) -> None:
+    (bench.root / "a.txt").write_text("alpha")
+    read = {"tools": [{"name": "read_file", "input": {"path": "a.txt"}, "id": "t1"}]}
+    bench.steps["default"] = [read, {"text": "one"}, read, {"text": "two"}, read, {"text": "three"}]
+    bench.side = [{"text": NOTES}]
+    bench.compaction = CompactionSettings(keep_turns=2)
+    async with bench.open() as conversation:
+        for text in ("first", "second", "third"):
+            await say(conversation, text)
+        old = conversation.state.session_id
+        assert isinstance(await conversation.command("/compact"), Switched)
+        whole = calls_of(bench, old)
+        assert len(whole) == 3
+        assert calls_of(bench, conversation.state.session_id) == whole[1:]
+        assert isinstance(await conversation.command("/compact"), Switched)
+        assert calls_of(bench, conversation.state.session_id) == whole[2:], "so it does with a copy of a copy"
+
+
+async def test_a_session_that_was_continued_says_so_when_it_is_opened(bench: Bench) -> None:
+    bench.side = [{"text": NOTES}]
+    async with bench.open() as conversation:
+        await say(conversation, "first")
+        old = conversation.state.session_id
+        result = await conversation.command("/compact")
+        assert isinstance(result, Switched)
+        new = conversation.state.session_id
+        assert result.opening.notices == []
+        result = await conversation.command(f"/resume {old}")
+        assert isinstance(result, Switched)
+        goes_on = f"This session goes on in session {new}, after a summary; /resume {new} opens that one."
+        assert result.opening.notices == [goes_on]
+        assert (await ending(conversation, "another way")).stop_reason == "end_turn"
+        result = await conversation.command(f"/resume {new}")
+        assert isinstance(result, Switched)
+        assert result.opening.notices == []
+    async with bench.open(resume=old) as conversation:
+        assert (await conversation.ready()).notices == [goes_on]
+
+
 @pytest.mark.parametrize("keep", range(1, 6))
 async def test_no_cut_parts_a_call_from_its_result(bench: Bench, keep: int) -> None:
     (bench.root / "a.txt").write_text("alpha")

@@ -251,6 +251,48 @@ async def test_a_turn_that_was_cut_off_is_mended_in_the_fork_as_on_resume(bench:
     assert on_disk(bench, "cut") == before
 
 
+def calls_of(bench: Bench, session_id: str) -> list[dict[str, Any]]:
+    """What is on record of a session's calls."""
+    with store_of(bench).read(session_id) as reader:
+        return [event for event in reader.events() if event["kind"] == "tool_call"]
+
+
+def turn_with_a_call(number: int) -> list[Message]:
+    """A turn of one call, whose id every turn begins anew with."""
+    call = {"toolUse": {"toolUseId": "t1", "name": "shell", "input": {"command": f"make {number}"}}}
+    came_to = {"toolResult": {"toolUseId": "t1", "status": "success", "content": [{"text": "made"}]}}
+    return [
+        said(f"make {number}"),
+        {"role": "assistant", "content": [call], "tracking_id": f"m{number}"},
+        {"role": "user", "content": [came_to]},
+        answered("It is made."),
+    ]
+
+
+def call_in_turn(number: int) -> ToolCallRecord:
+    arguments = {"command": f"make {number}"}
+    return ToolCallRecord(
+        "shell", 2, arguments, "success", "made", "approved", number / 10, "t1", message=f"m{number}"
+    )
+
+
+async def test_what_is_on_record_of_the_calls_comes_along(bench: Bench) -> None:
+    """Also where it is long ago, and in a fork of a fork."""
+    turns = 300
+    record(bench, "old", *(message for number in range(turns) for message in turn_with_a_call(number)))
+    with store_of(bench).hold("old") as writer:
+        writer.append_event({"kind": "tool_call", "message": ["of no known shape"], "at": "2026-01-01"})
+        for number in range(turns):
+            writer.append_event(to_line(call_in_turn(number)))
+            writer.append_event({"kind": "notice", "text": "something else", "at": "2026-01-01"})
+    before = calls_of(bench, "old")
+    async with bench.open(resume="old") as conversation:
+        for command, copied in ((f"/fork {turns - 1}", turns - 1), ("/fork 2", 2), ("/fork", 2)):
+            await switched(conversation, command)
+            assert calls_of(bench, conversation.state.session_id) == before[1 : copied + 1]
+    assert calls_of(bench, "old") == before
+
+
 async def test_a_reply_that_was_cut_off_comes_along(bench: Bench) -> None:
     record(bench, "cut", said("tell me"))
     with store_of(bench).hold("cut") as writer:

@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tau.config.settings import ModelSettings, Places, SessionsSettings, Settings, TuiSettings
+from tau.config.settings import (
+    CompactionSettings,
+    ModelSettings,
+    Places,
+    SessionsSettings,
+    Settings,
+    TuiSettings,
+)
 from tau.conversation.state import OpenRequest
 from tau.sessions.file import open_store
 from tau.sessions.store import SessionStore, StoreContext
@@ -94,23 +101,33 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def settings_for(tmp_path: Path, work: Path) -> Callable[..., Settings]:
-    """Settings with a scripted model."""
+    """Settings with a scripted model, which has another script for summaries where `side` is given."""
 
     def make(
-        script: Sequence[Step] = (), *, backend: str = "file", model: ModelSettings | None = None, **tui: Any
+        script: Sequence[Step] = (),
+        *,
+        side: Sequence[Step] = (),
+        window: int = 200_000,
+        compaction: CompactionSettings | None = None,
+        backend: str = "file",
+        model: ModelSettings | None = None,
+        **tui: Any,
     ) -> Settings:
-        path = tmp_path / "script.json"
+        path, side_path = tmp_path / "script.json", tmp_path / "summaries.json"
         path.write_text(json.dumps(list(script) or [{"text": "ok"}]), encoding="utf-8")
+        side_path.write_text(json.dumps(list(side)), encoding="utf-8")
         scripted = ModelSettings(
             provider="scripted",
             model_id="claude-sonnet-5",
             script=str(path),
+            side_script=str(side_path) if side else None,
             record=str(tmp_path / "requests.jsonl"),
-            context_window=200_000,
+            context_window=window,
         )
         return Settings(
             models={"default": model or scripted, "fast": scripted},
             sessions=SessionsSettings(backend=backend),
+            compaction=compaction or CompactionSettings(),
             tui=TuiSettings(**{"theme": "dark", **tui}),
             places=Places(data=tmp_path / "data", state=tmp_path / "state", config=tmp_path / "config"),
             directory=work,

@@ -136,8 +136,8 @@ class ChatScreen(Screen[None]):
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs."""
-        return self.turns.busy
+        """Whether a turn or a compaction runs."""
+        return self.turns.busy or (self._conversation is not None and self._conversation.state.summarizing)
 
     @property
     def conversation(self) -> Conversation:
@@ -155,7 +155,7 @@ class ChatScreen(Screen[None]):
     @property
     def may_send(self) -> bool:
         """Whether a message would be answered now: the session is open, ours, and its model is settled."""
-        if self._conversation is None or not self._open:
+        if self._conversation is None or not self._open or self.commands.under_way:
             return False
         state = self._conversation.state
         preparing = state.model is None and not state.model_problem
@@ -209,6 +209,7 @@ class ChatScreen(Screen[None]):
         turns = turns_of(opening.history.messages, opening.events, held=held)
         self.events_pane.show(opening.events)
         self._arrange()
+        self.workers.cancel_group(self, "earlier")
         await self.first_page.end()
         await self.chat.show_history(turns, opening.history, fresh=summarized)
         if not turns:
@@ -367,21 +368,23 @@ class ChatScreen(Screen[None]):
         self.chat.pages(message.pages)
 
     @on(TopReached)
-    @work(group="earlier", exclusive=True)
+    @work(group="earlier")
     async def _show_earlier(self) -> None:
         from tau.tui.history import turns_of
 
         earlier = self.chat.earlier
-        if earlier is None:
+        if earlier is None or self.chat.reading:
             return
         session_id, before = earlier
-        self.chat.reading_earlier()
+        self.chat.reading_earlier(True)
         try:
             page = await self.conversation.earlier(before, PAGE_TURNS, session_id)
+            if self.chat.earlier == earlier:
+                await self.chat.show_earlier(turns_of(page.messages, ()), page)
         except TauError as error:
             await self.notice(error.line(), "warning")
-            return
-        await self.chat.show_earlier(turns_of(page.messages, ()), page)
+        finally:
+            self.chat.reading_earlier(False)
 
     def action_end(self) -> None:
         """Go to the newest line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -11,10 +12,13 @@ from textual.widgets import Static
 from tau.agent.history import SUMMARY_OPENING
 from tau.display import visible
 from tau.events import Level
+from tau.tui.widgets.hanging import Hanging, Line
 
 QUIET = "$quiet"
 SHOWN_LINES = 200
 SHOWN_CHARACTERS = 20_000
+_POINT = re.compile(r" {0,12}(?:(?:[-*•]|\d{1,3}[.)]) +)?")
+"""What a line goes on behind: its indentation and the mark of a list."""
 
 
 def capped(text: str) -> str:
@@ -36,7 +40,7 @@ class UserRow(Static):
         super().__init__(Content(capped(text.rstrip())), markup=False)
 
 
-class NoticeRow(Static):
+class NoticeRow(Hanging):
     """One sentence: what happened, to what, and what to do."""
 
     MARKS: ClassVar[dict[Level, tuple[str, str]]] = {
@@ -46,11 +50,13 @@ class NoticeRow(Static):
     }
 
     def __init__(self, text: str, level: Level = "info") -> None:
+        super().__init__()
         mark, style = self.MARKS.get(level, self.MARKS["info"])
-        body = visible(text)
-        super().__init__(
-            Content.assemble((f"{mark} ", style), (body, "" if level != "info" else QUIET)), markup=False
-        )
+        first, *others = visible(text).split("\n")
+        body = "" if level != "info" else QUIET
+        lines = [Line(Content.styled(f"{mark} ", style), Content.styled(first, body))]
+        lines += [Line(Content("  "), Content.styled(other, body)) for other in others]
+        self.show(lines)
         self.add_class(f"-{level}")
 
 
@@ -61,13 +67,13 @@ class LinesRow(Static):
         super().__init__(Content(capped(text)), markup=False)
 
 
-class Folded(Static, can_focus=True):
+class Folded(Hanging, can_focus=True):
     """A line that opens to show more; Enter or a click turns it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "turn", "Open or close", show=False)]
 
     def __init__(self) -> None:
-        super().__init__("", markup=False)
+        super().__init__()
         self.open = False
 
     def on_mount(self) -> None:
@@ -86,11 +92,13 @@ class Folded(Static, can_focus=True):
 
     def redraw(self) -> None:
         """Draw the line and, when open, what it folds."""
-        line = Content.assemble(("▾ " if self.open else "▸ ", QUIET), self.title_line())
+        lines = [Line(Content.styled("▾ " if self.open else "▸ ", QUIET), self.title_line())]
         if self.open and (body := self.body()):
-            indented = "\n".join(f"  {part}" for part in body.split("\n"))
-            line = Content.assemble(line, "\n", (indented, QUIET))
-        self.update(line)
+            for line in body.split("\n"):
+                begin = _POINT.match(line).end()  # type: ignore[union-attr]  # it matches nothing at least
+                mark, text = f"  {line[:begin]}", line[begin:]
+                lines.append(Line(Content.styled(mark, QUIET), Content.styled(text, QUIET)))
+        self.show(lines)
 
     def title_line(self) -> Content:
         """The line."""

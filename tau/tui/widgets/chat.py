@@ -44,9 +44,16 @@ class EarlierRow(Static):
 
 
 class LiveTurn:
-    """The widgets of one turn on the screen, and where it begins in the history (None: not recorded yet)."""
+    """The widgets of one turn on the screen, and where it is recorded.
 
-    def __init__(self, first_index: int | None, widgets: list[Widget]) -> None:
+    Attributes:
+        session_id: The session that it begins in.
+        first_index: Where in that; None when it is not recorded.
+        widgets: Its blocks.
+    """
+
+    def __init__(self, session_id: str, first_index: int | None, widgets: list[Widget]) -> None:
+        self.session_id = session_id
         self.first_index = first_index
         self.widgets = widgets
 
@@ -72,6 +79,7 @@ class Chat(VerticalScroll, can_focus=False):
         self._more = False
         self._session = ""
         self._previous: tuple[str, int] | None = None
+        self._reading = False
 
     def compose(self) -> ComposeResult:
         """The folded line; turns are mounted after it."""
@@ -97,15 +105,20 @@ class Chat(VerticalScroll, can_focus=False):
         return not (self.is_anchored and self._anchor_released)
 
     @property
+    def reading(self) -> bool:
+        """Whether earlier turns are being read."""
+        return self._reading
+
+    @property
     def earlier(self) -> tuple[str, int] | None:
         """The session of the first turn shown and where that begins in it: what comes before is not shown.
 
         Where that session has nothing more, it is the one it continues, and where that is not shown.
         """
-        if self._previous is not None and not self._more:
+        if not self._more:
             return self._previous
-        first = next((turn.first_index for turn in self._turns if turn.first_index is not None), None)
-        return None if first is None else (self._session, first)
+        recorded = ((turn.session_id, turn.first_index) for turn in self._turns)
+        return next(((session, first) for session, first in recorded if first is not None), None)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Take the marker away when the bottom is reached."""
@@ -139,14 +152,14 @@ class Chat(VerticalScroll, can_focus=False):
         self._fold(None if more else surplus, more=more or surplus > 0)
         while rest:
             batch, rest = rest[-BATCH_TURNS:], rest[:-BATCH_TURNS]
-            await self._prepend(batch, fresh=fresh)
+            await self._prepend(page.session_id, batch, fresh=fresh)
             await asyncio.sleep(0)
         self.to_end()
 
     async def show_earlier(self, turns: Sequence[Turn], page: HistoryPage) -> None:
         """Show the turns of a page above those shown, leaving what is in sight where it is."""
         more = page.more
-        self._session, self._previous = page.session_id, page.previous
+        self._previous = page.previous
         before = self.virtual_size.height
         place = self.scroll_y
         self.release_anchor()
@@ -155,7 +168,7 @@ class Chat(VerticalScroll, can_focus=False):
             rest = list(turns)
             while rest:
                 batch, rest = rest[-BATCH_TURNS:], rest[:-BATCH_TURNS]
-                await self._prepend(batch)
+                await self._prepend(page.session_id, batch)
                 await asyncio.sleep(0)
 
         def stay() -> None:
@@ -163,13 +176,18 @@ class Chat(VerticalScroll, can_focus=False):
 
         self.call_after_refresh(stay)
 
-    def reading_earlier(self) -> None:
-        """Say that earlier turns are being read."""
-        self._earlier.describe(self._folded, loading=True)
+    def reading_earlier(self, reading: bool) -> None:
+        """Say that earlier turns are being read; nobody asks for more meanwhile."""
+        self._reading = reading
+        self._describe_earlier()
+
+    def go_on_in(self, session_id: str) -> None:
+        """The next turn is recorded in another session, which continues the one so far."""
+        self._session = session_id
 
     async def begin_turn(self, first_index: int | None) -> None:
         """The next blocks belong to a new turn; the oldest live one folds when there are too many."""
-        self._turns.append(LiveTurn(first_index, []))
+        self._turns.append(LiveTurn(self._session, first_index, []))
         if len(self._turns) > LIVE_TURNS and self.following:
             surplus = self._turns[:-LIVE_TURNS]
             del self._turns[:-LIVE_TURNS]
@@ -179,7 +197,7 @@ class Chat(VerticalScroll, can_focus=False):
     async def add(self, *widgets: Widget) -> None:
         """Show blocks at the end of the present turn."""
         if not self._turns:
-            self._turns.append(LiveTurn(None, []))
+            self._turns.append(LiveTurn(self._session, None, []))
         self._turns[-1].widgets.extend(widgets)
         following = self.following
         await self.mount_all(widgets)
@@ -195,8 +213,7 @@ class Chat(VerticalScroll, can_focus=False):
     def pages(self, count: int) -> None:
         """Scroll by pages; above the first line, ask for earlier turns."""
         if count < 0 and self.scroll_y <= 0:
-            if self._more or self._previous is not None:
-                self.post_message(TopReached())
+            self._ask_for_earlier()
         elif count < 0:
             self.scroll_page_up(animate=False)
         else:
@@ -212,18 +229,25 @@ class Chat(VerticalScroll, can_focus=False):
 
     def _fold(self, turns: int | None, *, more: bool) -> None:
         self._folded, self._more = turns, more
-        self._earlier.display = more or self._previous is not None
-        if self._earlier.display:
-            self._earlier.describe(turns, before=not more)
+        self._describe_earlier()
 
-    async def _prepend(self, turns: Sequence[Turn], *, fresh: bool = False) -> None:
-        live = [LiveTurn(turn.first_index, blocks_of(turn, fresh=fresh)) for turn in turns]
+    def _describe_earlier(self) -> None:
+        self._earlier.display = self._more or self._previous is not None
+        if self._earlier.display:
+            self._earlier.describe(self._folded, loading=self._reading, before=not self._more)
+
+    def _ask_for_earlier(self) -> None:
+        if (self._more or self._previous is not None) and not self._reading:
+            self.post_message(TopReached())
+
+    async def _prepend(self, session_id: str, turns: Sequence[Turn], *, fresh: bool = False) -> None:
+        live = [LiveTurn(session_id, turn.first_index, blocks_of(turn, fresh=fresh)) for turn in turns]
         self._turns[:0] = live
         await self.mount_all([widget for turn in live for widget in turn.widgets], after=self._earlier)
 
     @on(Click, "EarlierRow")
     def _earlier_clicked(self) -> None:
-        self.post_message(TopReached())
+        self._ask_for_earlier()
 
 
 class ChatPane(Container):

@@ -32,6 +32,8 @@ from tau.events import (
 from tau.tui.fit import duration, shorten_end
 
 KEPT = 1_000
+SHOWN_LINES = 3
+"""Lines of what an event is about; the chat, the record and the export have all of it."""
 TIME_WIDTH = 10
 NAME_WIDTH = 13
 DOT = " · "
@@ -227,12 +229,12 @@ class EventsPane(ScrollView):
         if entry.outcome:
             outcome = _facts_in(one_line(entry.outcome), room - len(label) - 2)
             lines[0].append(f"{outcome:>{room - len(label)}}", quiet)
-        if detail:
-            wrapped = Text(detail).wrap(self.app.console, room)[:3]
-            lines.extend(Text.assemble(indent, (piece.plain.rstrip(), quiet)) for piece in wrapped)
-        for more in entry.more:
-            wrapped = Text(one_line(more)).wrap(self.app.console, room)[:3]
-            lines.extend(Text.assemble(indent, (piece.plain.rstrip(), quiet)) for piece in wrapped)
+        for text in (detail, *map(one_line, entry.more)):
+            if text:
+                wrapped = [piece.plain.rstrip() for piece in Text(text).wrap(self.app.console, room)]
+                if len(wrapped) > SHOWN_LINES:
+                    wrapped[SHOWN_LINES - 1 :] = [shorten_end(f"{wrapped[SHOWN_LINES - 1]} …", room)]
+                lines.extend(Text.assemble(indent, (piece, quiet)) for piece in wrapped)
         return lines
 
 
