@@ -30,7 +30,8 @@ article { margin: 1.6rem 0; }
 article.user, article.summary { border-left: 3px solid var(--accent); padding-left: .9rem; }
 article.summary { border-left-style: dotted; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; }
-pre { margin: .5rem 0; padding: .6rem .8rem; background: var(--panel); border-radius: 4px; overflow-x: auto; }
+pre { margin: .5rem 0; padding: .6rem .8rem; background: var(--panel); border-radius: 4px; }
+pre { overflow-x: auto; line-height: 1.3; }
 code { font: .85rem/1.45 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 details { margin: .4rem 0; }
 summary { cursor: pointer; font-size: .85rem; overflow-wrap: anywhere; }
@@ -38,6 +39,7 @@ summary b { font-weight: 600; }
 details.failed > summary b { color: var(--warn); }
 details > *:not(summary) { margin-left: 1rem; }
 .id, .key, .note { font-size: .8rem; margin: .4rem 0; }
+details > .id, details > .key { margin: .4rem 0 .2rem 1rem; }
 .lost { color: var(--warn); }
 .add { color: var(--add); background: var(--add-back); }
 .del { color: var(--del); background: var(--del-back); }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from tau.errors import TauError
-from tau.sessions.records import StoredMessage, origin_of
+from tau.sessions.records import StoredMessage, message_text, origin_of
 from tau.sessions.store import SessionReader
 
 Read = Callable[[str], SessionReader]
@@ -53,10 +53,17 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A message of a chain, and the session in which it was found."""
+    """A message of a chain, and the session in which it was found.
+
+    Attributes:
+        session_id: The session.
+        stored: The message.
+        summary: Whether it is no part of what was said, but the summary that a continued session begins with.
+    """
 
     session_id: str
     stored: StoredMessage
+    summary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +155,15 @@ class Messages:
         found: set[tuple[str, int]] = set()
         copies: dict[tuple[str, int], tuple[str, int]] = {}
         for session_id in self._sessions:
-            for stored in self._messages_of(session_id):
+            for original in self._messages_of(session_id):
+                stored = original.stored
                 here = session_id, stored.index
                 origin = origin_of(stored.message) or here
                 if origin != here and origin[0] in self._sessions:
                     copies.setdefault(origin, here)
                 elif origin not in found:
                     found.add(origin)
-                    yield Original(session_id, stored)
+                    yield original
         for origin, (session_id, index) in copies.items():
             if origin not in found:
                 yield from self.at(session_id, [index])
@@ -170,11 +178,15 @@ class Messages:
         except (TauError, OSError) as error:
             self.unread.append(Unread(session_id, reason_of(error)))
 
-    def _messages_of(self, session_id: str) -> Iterator[StoredMessage]:
+    def _messages_of(self, session_id: str) -> Iterator[Original]:
         try:
             with self._read(session_id) as reader:
+                source = reader.meta().get("compacted_from")
                 for offset in range(0, reader.count(), PAGE):
-                    yield from reader.messages(offset=offset, limit=PAGE)
+                    for stored in reader.messages(offset=offset, limit=PAGE):
+                        begins = bool(source) and stored.index == 0 and origin_of(stored.message) is None
+                        names = begins and f"(session {source})" in message_text(stored.message)
+                        yield Original(session_id, stored, summary=names)
                 self.unread += [
                     Unread(session_id, part.reason, part.index)
                     for part in reader.damage()

@@ -2,6 +2,8 @@
 
 Words are read as every search reads them (`tau.sessions.searching`). Where no message has all of them, those
 with most come first; a word counts for more the fewer messages have it, so that questions can be asked.
+A summary of other messages has words of many of them: it never takes the place of what was said, and comes
+last among what has as much of the query.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ class Findings:
 
     Attributes:
         passages: The best first: the phrase, then all words, then most of them; among equals the newest.
+            Within those with all the words, and within the others, summaries come last.
         matching: Messages that have all the words.
         others: Messages that have some of the words, or words like them, and are worth a look.
         searched: Messages that were looked at.
@@ -88,6 +91,7 @@ class _Hit:
         age: Sorts it among others, the newest lowest.
         found: The pieces it has.
         near: The pieces it has something like, and how much alike.
+        summary: Whether it sums up others, which come before it.
     """
 
     place: Place
@@ -95,6 +99,7 @@ class _Hit:
     age: tuple[int, int]
     found: frozenset[int]
     near: dict[int, float]
+    summary: bool
 
 
 def find(
@@ -141,17 +146,22 @@ class _Search:
     def run(self) -> Findings:
         self._look()
         matching = [hit for hit in self._hits.values() if hit.kind >= ALL]
-        matching.sort(key=lambda hit: (-hit.kind, hit.age))
+        matching.sort(key=lambda hit: (hit.summary, -hit.kind, hit.age))
+        said = sum(not hit.summary for hit in matching)
         ranked = self._ranked(matching[:RANKED])
         # A phrase is as good as any other; words are better the closer together they stand.
         ranked.sort(
-            key=lambda item: (-item.hit.kind, item.by_share if item.hit.kind == ALL else (0.0, item.hit.age))
+            key=lambda item: (
+                item.hit.summary,
+                -item.hit.kind,
+                item.by_share if item.hit.kind == ALL else (0.0, item.hit.age),
+            )
         )
-        others = self._others(beside=bool(matching)) if len(matching) < ENOUGH else []
+        others = self._others(beside=bool(said)) if said < ENOUGH else []
         some = self._ranked(others[:RANKED])
-        best = 1.0 if matching else max((item.share for item in some), default=0.0)
+        best = 1.0 if said else max((item.share for item in some if not item.hit.summary), default=0.0)
         some = [item for item in some if item.share >= best * _LEAST_SHARE]
-        some.sort(key=lambda item: item.by_share)
+        some.sort(key=lambda item: (item.hit.summary, item.by_share))
         return Findings(
             passages=tuple(item.passage for item in (*ranked, *some)),
             matching=len(matching),
@@ -172,7 +182,7 @@ class _Search:
                 place = original.session_id, original.stored.index
                 age = self._order.get(original.session_id, len(self._order)), -original.stored.index
                 alike = {number: alike for number, (alike, _) in near.items()}
-                self._hits[place] = _Hit(place, look.kind, age, look.found, alike)
+                self._hits[place] = _Hit(place, look.kind, age, look.found, alike, original.summary)
 
     def _others(self, *, beside: bool) -> list[_Hit]:
         """Messages without all the words that are worth a look, the best first.
@@ -187,13 +197,15 @@ class _Search:
             for place, hit in self._hits.items()
             if hit.kind < ALL
         }
-        least = (sum(weights) if beside else max(scores.values(), default=0.0)) * _LEAST_SHARE
+        said = (score for place, score in scores.items() if not self._hits[place].summary)
+        least = (sum(weights) if beside else max(said, default=0.0)) * _LEAST_SHARE
         good = [self._hits[place] for place, score in scores.items() if score >= least]
-        return sorted(good, key=lambda hit: (-scores[hit.place], hit.age))
+        return sorted(good, key=lambda hit: (hit.summary, -scores[hit.place], hit.age))
 
     def _weights(self) -> list[float]:
-        """What each piece counts for: more, the fewer messages have it or something like it."""
-        counts = Counter(number for hit in self._hits.values() for number in (*hit.found, *hit.near))
+        """What each piece counts for: more, the fewer messages that are no summary have something of it."""
+        said = (hit for hit in self._hits.values() if not hit.summary)
+        counts = Counter(number for hit in said for number in (*hit.found, *hit.near))
         return [
             math.log((self._searched + 1) / (counts[number] + 0.5))
             for number in range(len(self._wanted.pieces))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import make_tau_env
+from tests.sessions.planted import plant
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -116,6 +117,38 @@ def test_export_to_stdout_and_to_a_file(recorded: TauEnv, tmp_path: Path) -> Non
     assert json.loads(file.read_text(encoding="utf-8")) == exported
     assert file.stat().st_mode & 0o777 == 0o600
     assert os.listdir(tmp_path) == ["quail.json"]
+
+
+def test_a_chain_is_shown_and_exported(tau_env: TauEnv, tmp_path: Path) -> None:
+    tau_env.scripted({"text": "The quail nests in May."}, {"text": "Nothing of it."})
+    done = tau_env.run(
+        "chat", "--name", "first", stdin=b"Where does the quail nest?\nAnd the owl?\n/undo\nAnd?\n"
+    )
+    assert done.returncode == 0, done.stderr
+    old, new = sorted(line.split()[1] for line in tau_env.run("sessions", "list").stdout.splitlines())
+    if f"Forked from {old}\n" not in tau_env.run("sessions", "show", new).stdout:
+        old, new = new, old
+    shown = tau_env.run("sessions", "show", new).stdout
+    assert f"\nForked from {old}\n" in shown
+    assert "Forked" not in tau_env.run("sessions", "show", old).stdout
+    file = tmp_path / "all.html"
+    done = tau_env.run("sessions", "export", new, "--chain", "-o", str(file))
+    assert done.stderr == f"tau: Exported 6 messages to {file}\n"
+    page = file.read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count('class="text">Where does the quail nest?<') == 1
+    alone = json.loads(tau_env.run("sessions", "export", new, "--format", "json").stdout)
+    assert len(alone["sessions"]) == 1
+    (tau_env.data / "sessions" / old).rename(tmp_path / "gone")
+    done = tau_env.run("sessions", "export", new, "--chain")
+    assert done.returncode == 0
+    assert done.stderr == f"tau: Session {old} comes before this one and cannot be read: left out\n"
+
+
+@pytest.mark.parametrize(("key", "said"), [("compacted_from", "Continues"), ("compacted_to", "Continued by")])
+def test_show_says_what_a_session_is_linked_to(tau_env: TauEnv, key: str, said: str) -> None:
+    plant(tau_env.data, "s", meta={"directory": str(tau_env.directory), "channel": "tui", key: "other\x1b"})
+    assert f"\n{said} other\\x1b\n" in tau_env.run("sessions", "show", "s").stdout
 
 
 def test_export_replaces_a_file_only_by_force(recorded: TauEnv, tmp_path: Path) -> None:

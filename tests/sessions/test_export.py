@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tau.errors import SessionUnusable
+from tau.errors import SessionUnusable, UsageError
 from tau.events import NoticeRecord, to_line
-from tau.sessions.export import FORMS, export_session
-from tau.sessions.export_parts import PAGE
+from tau.sessions.export import FORMS, ExportReport, export_chain, export_session
+from tau.sessions.export_file import write_export
+from tau.sessions.export_parts import PAGE, TextOut, visible
 from tau.sessions.file import open_store
 from tau.sessions.memory import open_store as open_memory
-from tau.sessions.records import AgentState
+from tau.sessions.records import AgentState, Message, with_origin
 from tau.sessions.store import SessionStore, StoreContext
 from tests.sessions.planted import plant
 
@@ -262,3 +264,301 @@ def test_messages_that_vanish_meanwhile_are_no_success(data: Path, store: Sessio
         pytest.raises(SessionUnusable, match="of 400 messages, 100 could not be read"),
     ):
         export_session(form, reader, Vanishing())
+
+
+# HTML -------------------------------------------------------------------------------------------
+
+ELEMENTS = re.compile(
+    "html|head|meta|title|style|body|main|nav|ol|li|a|section|h1|h2|dl|dt|dd|details|summary|b|span|small|"
+    "article|div|pre|code|p|img"
+)
+ATTRIBUTES = re.compile("lang|charset|http-equiv|name|content|id|class|href|alt|src")
+
+
+class Page(HTMLParser):
+    """What a reader of HTML makes of a page: its text, and what it must not hold."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text = ""
+        self.images: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert ELEMENTS.fullmatch(tag), tag
+        for key, value in attrs:
+            assert ATTRIBUTES.fullmatch(key), key
+            if key == "href":
+                assert re.fullmatch(r"#s[0-9]+", value or ""), value
+            if key == "src":
+                assert re.fullmatch(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*", value or "")
+                self.images.append(value or "")
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(data)
+
+    def handle_pi(self, data: str) -> None:
+        raise AssertionError(data)
+
+    def unknown_decl(self, data: str) -> None:
+        raise AssertionError(data)
+
+
+def html(store: SessionStore, session_id: str) -> str:
+    out = io.StringIO()
+    with store.read(session_id) as reader:
+        export_session("html", reader, out)
+    return out.getvalue()
+
+
+def every_kind(text: str) -> list[dict[str, Any]]:
+    """One message of every shape, each with the text in every place that holds text."""
+    result = {"toolUseId": text, "status": text, "content": [{"text": text}, {"json": {text: text}}]}
+    return [
+        {"role": text, "content": [{"text": text}]},
+        {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": {"text": text}}}]},
+        {
+            "role": "assistant",
+            "content": [{"toolUse": {"toolUseId": text, "name": text, "input": {text: text}}}],
+        },
+        {"role": "user", "content": [{"toolResult": result}]},
+        {
+            "role": "user",
+            "content": [{"image": {"format": text, "source": {"bytes": text}}}, {text: text}, text],
+        },
+        {"role": "user", "content": text},
+    ]
+
+
+TRICKS = [
+    "</style><script>alert(1)</script>",
+    "<!--",
+    "]]>",
+    "</title>",
+    "<img src=x onerror=alert(1)>",
+    "&lt;b&#62;",
+    "```\n</code></pre>\n```\n</div>",
+    "~~~diff\n+<b>\n-</b>\n@@ <i>",
+    "@@ -1 +1 @@\n-<x>\n+<y>\n+++ <z>",
+]
+SYNTAX = st.sampled_from("`~<>&'\"/!-=@+ \n\t\r\x00\x1b\u202e\ud800#xa;")
+HOSTILE = st.text(max_size=60) | st.text(SYNTAX, max_size=60) | st.sampled_from(TRICKS)
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=HOSTILE)
+def test_any_text_is_text_in_html(text: str) -> None:
+    store = open_memory(StoreContext(data_dir=Path(), state_dir=Path()))
+    with store.create("s", meta={"title": text, "compacted_from": text}) as writer:
+        for index, message in enumerate(every_kind(text)):
+            writer.append(index, message)
+    page = Page(html(store, "s"))
+    with store.read("s") as reader:  # a store may keep another character for half a pair
+        shown = visible(reader.messages()[0].message["content"][0]["text"])
+    pieces = [piece for piece in shown.split("\n") if piece]
+    assert all(page.text.count(piece) >= 7 for piece in pieces)
+    assert page.text == visible(page.text)
+    store.close()
+
+
+def test_what_was_said_reads_the_same_in_html(store: SessionStore) -> None:
+    said = "\n\n# A list\n- one\n\n```diff\n-a < b\n+a > b\n```\n\n~~~\nleft open\n```"
+    with store.create("s", meta={}) as writer:
+        writer.append(0, {"role": "user", "content": [{"text": said}]})
+    text = html(store, "s")
+    assert '<span class="del">-a &lt; b</span>\n<span class="add">+a &gt; b</span>' in text
+    pieces = Page(text).text
+    for line in said.split("\n"):
+        assert line in pieces
+    assert "http" not in re.sub(r"http-equiv", "", text)
+
+
+def test_a_diff_in_a_result_is_coloured(store: SessionStore) -> None:
+    change = "Edited a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-old\n+new\n same"
+    result = {"toolUseId": "t", "status": "success", "content": [{"text": change}]}
+    plain = {"toolUseId": "u", "status": "error", "content": [{"text": "- a list\n+ of two"}]}
+    with store.create("s", meta={}) as writer:
+        writer.append(0, {"role": "user", "content": [{"toolResult": result}, {"toolResult": plain}]})
+    text = html(store, "s")
+    for kind, line in (("hunk", "@@ -1 +1 @@"), ("del", "-old"), ("add", "+new")):
+        assert f'<span class="{kind}">{line}</span>' in text
+    assert text.count('<span class="add">') == 1
+    assert "Tool results" in text
+    assert '<details class="call failed">' in text
+
+
+def test_images_of_known_types_are_part_of_the_page(store: SessionStore) -> None:
+    def image(form: str) -> dict[str, Any]:
+        source = {"bytes": {"__bytes_encoded__": True, "data": "aGVsbG8="}}
+        return {"image": {"format": form, "source": source}}
+
+    with store.create("s", meta={}) as writer:
+        content = [image("png"), image("svg+xml"), {"document": image("pdf")["image"]}]
+        writer.append(0, {"role": "user", "content": content})
+    page = Page(html(store, "s"))
+    assert page.images == ["data:image/png;base64,aGVsbG8="]
+    assert page.text.count("(5 bytes)") == 2
+
+
+# Chains -----------------------------------------------------------------------------------------
+
+
+def chain(store: SessionStore, form: str, session_id: str) -> tuple[str, ExportReport]:
+    out = io.StringIO()
+    report = export_chain(form, store.read, session_id, out)
+    assert report.characters == len(out.getvalue())
+    return out.getvalue(), report
+
+
+def say(store: SessionStore, session_id: str, messages: list[Message], **meta: str) -> None:
+    with store.create(session_id, meta=meta) as writer:
+        for index, message in enumerate(messages):
+            writer.append(index, message)
+
+
+def text_message(text: str, role: str = "user") -> Message:
+    return {"role": role, "content": [{"text": text}]}
+
+
+@pytest.fixture
+def linked(store: SessionStore) -> list[Message]:
+    """A session, one that continues it with two of its messages, and one that continues that one."""
+    first = [text_message(f"<{n}>", ("user", "assistant")[n % 2]) for n in range(6)]
+    summary = [text_message("Summary: s"), text_message("Understood.", "assistant")]
+    say(store, "a", first, compacted_to="b")
+    second = [*summary, *(with_origin(first[n], "a", n) for n in (4, 5)), text_message("<6>")]
+    say(store, "b", second, compacted_from="a", compacted_to="c")
+    copied = [with_origin(message, "b", index) for index, message in enumerate(second) if index > 1]
+    say(store, "c", [*summary, *copied, text_message("<7>", "assistant")], compacted_from="b")
+    return [*first, text_message("<6>"), text_message("<7>", "assistant")]
+
+
+@pytest.mark.usefixtures("linked")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("session_id", ["a", "b", "c"])
+def test_a_chain_has_each_message_once(store: SessionStore, form: str, session_id: str) -> None:
+    text, report = chain(store, form, session_id)
+    assert (report.sessions, report.messages, report.copies, report.missing) == (3, 12, 5, ())
+    shown = Page(text).text if form == "html" else text
+    for number in range(8):
+        assert shown.count(f"<{number}>") == 1, number
+    assert shown.count("Summary: s") == 2
+
+
+def test_json_says_where_what_is_left_out_stands(store: SessionStore, linked: list[Message]) -> None:
+    text, _ = chain(store, "json", "c")
+    first, second, third = json.loads(text)["sessions"]
+    assert second["copies"] == [{"index": i, "origin": {"session": "a", "index": i + 2}} for i in (2, 3)]
+    assert third["copies"][2] == {"index": 4, "origin": {"session": "b", "index": 4}}
+    said = [m["message"] for s in (first, second, third) for m in s["messages"] if not m["summary"]]
+    assert said == linked
+    assert [[m["index"] for m in s["messages"]] for s in (first, second, third)] == [
+        [0, 1, 2, 3, 4, 5],
+        [0, 1, 4],
+        [0, 1, 5],
+    ]
+
+
+@pytest.mark.usefixtures("linked")
+def test_people_read_how_sessions_are_linked(store: SessionStore) -> None:
+    text, _ = chain(store, "markdown", "a")
+    assert [line for line in text.splitlines() if line.startswith("# ")] == [
+        "# Session a", "# Session b", "# Session c",
+    ]  # fmt: skip
+    assert "- continues: `a`\n- continued by: `c`\n" in text
+    assert text.count("summary of the session before") == 4
+    assert "*Messages 2 to 3 are copies of messages 4 to 5 of session a.*" in text
+    assert "*Message 4 is a copy of message 4 of session b.*" in text
+    assert "3 of 5 messages; 2 left out as copies." in text
+    page = chain(store, "html", "a")[0]
+    assert '<dt>continues</dt><dd><a href="#s0">a</a></dd>' in page
+    assert page.count("Summary of the session before") == 2
+    alone = markdown(store, "b")
+    assert "- continues: `a` (not in this export)" in alone
+    assert "first recorded as 4 of a" in alone
+    assert "5 of 5 messages." in alone
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_copy_stands_for_an_original_that_is_lost(data: Path, store: SessionStore, form: str) -> None:
+    folder = plant(data, "a", texts=("<0>", "<1>", "<2>"), meta={"compacted_to": "b"})
+    (folder / "agents" / "tau" / "messages" / "000001.json").write_bytes(b"")
+    copies = [with_origin(text_message(f"<{n}>"), "a", n) for n in (1, 2)]
+    plant(
+        data,
+        "b",
+        messages=[text_message("Summary"), text_message("ok"), *copies],
+        meta={"compacted_from": "a"},
+    )
+    text, report = chain(store, form, "b")
+    shown = Page(text).text if form == "html" else text
+    assert [shown.count(f"<{n}>") for n in range(3)] == [1, 1, 1]
+    assert (report.copies, len(report.damage)) == (1, 1)
+
+
+def test_a_session_that_cannot_be_read_is_named(data: Path, store: SessionStore) -> None:
+    plant(data, "b", texts=("x",), meta={"compacted_from": "a", "forked_from": "gone"})
+    _, report = chain(store, "markdown", "b")
+    assert report.missing == ("a", "gone")
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_left_behind_when_an_export_fails(tmp_path: Path) -> None:
+    def fails(out: TextOut) -> ExportReport:
+        out.write("half")
+        raise SessionUnusable("s", "broken")
+
+    with pytest.raises(SessionUnusable):
+        write_export(tmp_path / "x.md", fails)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_is_private_whatever_the_umask_and_never_replaced_unasked(tmp_path: Path) -> None:
+    def short(out: TextOut) -> ExportReport:
+        return ExportReport(1, 0, 0, 0, (), (), out.write("new"))
+
+    path = tmp_path / "x.md"
+    before = os.umask(0o777)
+    try:
+        write_export(path, short)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("mine")
+    with pytest.raises(UsageError, match="exists; nothing was written"):
+        write_export(path, short)
+
+    def overtaken(out: TextOut) -> ExportReport:
+        (tmp_path / "y.md").write_text("another's")
+        return short(out)
+
+    with pytest.raises(UsageError, match="exists; nothing was written"):
+        write_export(tmp_path / "y.md", overtaken)
+    assert (tmp_path / "y.md").read_text() == "another's"
+    write_export(path, short, force=True)
+    assert path.read_text() == "new"
+    assert sorted(os.listdir(tmp_path)) == ["x.md", "y.md"]
+
+
+def test_no_link_is_followed_on_writing(tmp_path: Path) -> None:
+    link, target = tmp_path / "link.md", tmp_path / "target.md"
+    target.write_text("mine")
+    link.symlink_to(target)
+    for force in (False, True):
+        with pytest.raises(UsageError, match="is a symbolic link"):
+            write_export(link, lambda out: ExportReport(1, 0, 0, 0, (), (), out.write("new")), force=force)
+    assert target.read_text() == "mine"

@@ -137,6 +137,7 @@ async def test_conversation(
     async with start(size=size, settings=settings_for(theme=theme), resume="amber") as tau:
         await tau.shows("See the commit")
         await tau.shows("main")
+        await tau.shows("Ready")
         card = tau.screen.query(ToolCard).last()
         card.action_turn()
         await tau.pilot.pause()

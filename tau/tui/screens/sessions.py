@@ -1,4 +1,4 @@
-"""The session picker: this directory or all, filtered as one types, searched by content, previewed."""
+"""The session picker: this directory or all, in chains, filtered as one types, searched, previewed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from textual.widgets import Input, Static
 
 from tau.display import one_line
 from tau.errors import TauError
+from tau.sessions.listing import links
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
+from tau.tui.chains import Chains
 from tau.tui.fit import shorten_end, shorten_path
 from tau.tui.history import turns_of
 from tau.tui.messages import RowChosen, RowReached
@@ -37,6 +39,8 @@ SEARCH_AFTER = 0.2
 PREVIEW_AFTER = 0.12
 PREVIEW_FROM_WIDTH = 100
 PREVIEWED_TURNS = 3
+ROOM_FOR_WORDS = 90
+"""Columns of the list from which on a row says in words what it otherwise marks."""
 
 
 class Known:
@@ -95,6 +99,8 @@ class SessionPicker(ModalScreen[str | None]):
         Binding("down", "list('move', 1)", "Down", priority=True, show=False),
         Binding("pageup", "list('page', -1)", "Page up", priority=True, show=False),
         Binding("pagedown", "list('page', 1)", "Page down", priority=True, show=False),
+        Binding("right", "fold(False)", "Earlier ones", priority=True, show=False),
+        Binding("left", "fold(True)", "Fold", priority=True, show=False),
         Binding("enter", "choose", "Resume", priority=True),
     ]
 
@@ -103,7 +109,9 @@ class SessionPicker(ModalScreen[str | None]):
         self._conversation = conversation
         self._directory = directory
         self._here = here
-        self._known: list[Known] = []
+        self._known: dict[str, Known] = {}
+        self._chains = Chains()
+        self._unfolded: set[str] = set()
         self._complete = False
         self._hits: Sequence[SearchHit] = ()
         self._rows = Rows(self._row, [])
@@ -117,7 +125,9 @@ class SessionPicker(ModalScreen[str | None]):
             yield Input(placeholder="Type to filter and search", id="filter", compact=True)
             with Horizontal(id="picker-middle"):
                 yield RowList(id="session-list")
-                yield VerticalScroll(id="preview", can_focus=False)
+                with Vertical(id="side"):
+                    yield Static("", id="lineage", markup=False)
+                    yield VerticalScroll(id="preview", can_focus=False)
             yield Static("", id="picker-keys", markup=False)
 
     def on_mount(self) -> None:
@@ -126,20 +136,20 @@ class SessionPicker(ModalScreen[str | None]):
 
     def on_resize(self) -> None:
         """Preview only where there is room."""
-        self.query_one("#preview").display = self.size.width >= PREVIEW_FROM_WIDTH
+        self.query_one("#side").display = self.size.width >= PREVIEW_FROM_WIDTH
 
     # Loading -----------------------------------------------------------------------------------
 
     @work(group="load", exclusive=True)
     async def _load(self) -> None:
-        self._known, self._complete = [], False
+        self._known, self._chains, self._complete = {}, Chains(), False
         self._describe()
-        size = FIRST_PAGE
+        size, read = FIRST_PAGE, 0
         while not self._complete:
             query = ListQuery(
                 directory=self._directory,
                 limit=size,
-                offset=len(self._known),
+                offset=read,
                 exclude=self._conversation.state.session_id,
             )
             try:
@@ -148,7 +158,11 @@ class SessionPicker(ModalScreen[str | None]):
                 self.query_one("#picker-title", Static).update(Content(one_line(error.line())))
                 return
             first = not self._known
-            self._known += [Known(summary) for summary in page]
+            for summary in page:
+                if summary.session_id not in self._known:
+                    self._known[summary.session_id] = Known(summary)
+                    self._chains.add(summary)
+            read += len(page)
             self._complete = len(page) < size
             if first or self._words():
                 self._show_rows(keep=not first)
@@ -190,45 +204,95 @@ class SessionPicker(ModalScreen[str | None]):
         self.query_one("#picker-title", Static).update(title)
         other = "this directory" if self._directory is None else "all directories"
         keys = [("Enter", " resume"), ("Tab", f" {other}"), ("Esc", " back")]
+        if fold := self._fold_key():
+            keys.insert(1, fold)
         parts: list[str | tuple[str, str]] = []
         for key, meaning in keys:
             parts += [(key, "$accent"), (meaning + "   ", "$quiet")]
         self.query_one("#picker-keys", Static).update(Content.assemble(*parts))
 
-    def _show_rows(self, *, keep: bool = False) -> None:
+    def _show_rows(self, *, keep: bool = False, cursor: int | None = None) -> None:
         chosen = self._chosen() if keep else ""
         words = self._words()
         entries: list[Known | SearchHit | str] = []
         group = ""
-        for known in self._known:
-            if all(word in known.words for word in words):
+        for known in self._known.values():
+            front = self._chains.front(known.session_id) == known.session_id
+            if all(word in known.words for word in words) if words else front:
                 if known.group != group:
                     group = known.group
                     entries.append(group)
                 entries.append(known)
+                if not words and known.session_id in self._unfolded:
+                    entries += [self._known[earlier] for earlier in self._chains.behind(known.session_id)]
         if self._hits:
             entries += ["In the text", *self._hits]
         self._rows = Rows(self._row, entries or ["Nothing fits" if words else "No sessions yet"])
         place = next((n for n, entry in enumerate(entries) if chosen and id_of(entry) == chosen), None)
-        self.query_one(RowList).show(self._rows, cursor=place)
+        self.query_one(RowList).show(self._rows, cursor=place if cursor is None else cursor)
 
     def _row(self, entry: Known | SearchHit | str) -> Row:
         if isinstance(entry, str):
             return Row(entry, heading=True)
         if isinstance(entry, SearchHit):
-            title = next((k.title for k in self._known if k.session_id == entry.session_id), entry.session_id)
+            known = self._known.get(entry.session_id)
+            title = known.title if known else entry.session_id
             right = f"{shorten_end(title, 30)} · message {entry.index + 1}"
             return Row(one_line(entry.snippet), right=right)
         summary = entry.summary
         name = shorten_end(one_line(summary.text("name")), NAME_WIDTH - 1)
-        count = summary.message_count
-        right = f"{count} message{'' if count == 1 else 's'}"
+        mark = self._mark(entry)
+        right = str(summary.message_count)
+        if not mark or self._in_words():
+            right += f" message{'' if summary.message_count == 1 else 's'}"
         if self._directory is None:
             place = shorten_path(one_line(summary.text("directory"))).rpartition("/")[2]
             right = f"{shorten_end(place, 16)} · {right}"
-        return Row(entry.title, left=f"{when(summary.updated_at):<13} {name:<{NAME_WIDTH}}", right=right)
+        if mark:
+            right = f"{mark} · {right}"
+        title = f"└ {entry.title}" if self._stands_behind(entry) else entry.title
+        return Row(title, left=f"{when(summary.updated_at):<13} {name:<{NAME_WIDTH}}", right=right)
+
+    def _in_words(self) -> bool:
+        return self.query_one(RowList).size.width >= ROOM_FOR_WORDS
+
+    def _stands_behind(self, known: Known) -> bool:
+        """Whether a session is shown below the one that stands for it."""
+        return not self._words() and self._chains.front(known.session_id) != known.session_id
+
+    def _mark(self, known: Known) -> str:
+        """How a session is linked to others, as short as the list is narrow; empty when it is not."""
+        summary = known.summary
+        parts: list[str] = []
+        earlier = 0 if self._words() else len(self._chains.behind(known.session_id))
+        if earlier:
+            parts.append(f"↳ {'' if known.session_id in self._unfolded else '+'}{earlier} earlier")
+        elif (other := summary.text("compacted_from")) and not self._stands_behind(known):
+            name = self._other(other, known)
+            parts.append(f"↳ {name}" if name and not self._in_words() else f"continues {name}".rstrip())
+        if other := summary.text("forked_from"):
+            name = self._other(other, known)
+            parts.append(f"from {name}" if name else "forked")
+        if summary.text("compacted_to") == self._conversation.state.session_id:
+            parts.append("continued here")
+        return " · ".join(parts)
+
+    def _other(self, session_id: str, known: Known) -> str:
+        """Another session's name where it tells the two apart; else its id, where there is room for it."""
+        name = self._name_of(session_id)
+        if name and name != one_line(known.summary.text("name")):
+            return shorten_end(name, NAME_WIDTH)
+        return one_line(session_id) if self._in_words() else ""
+
+    def _name_of(self, session_id: str) -> str:
+        known, state = self._known.get(session_id), self._conversation.state
+        if known is not None:
+            return one_line(known.summary.text("name"))
+        return one_line(state.name) if session_id == state.session_id else ""
 
     def _chosen(self) -> str:
+        if not self._rows.entries:  # the list is not on the screen before there is something to show
+            return ""
         place = self.query_one(RowList).cursor
         return id_of(self._rows.entries[place]) if 0 <= place < len(self._rows) else ""
 
@@ -239,12 +303,25 @@ class SessionPicker(ModalScreen[str | None]):
         if self._preview_timer is not None:
             self._preview_timer.stop()
         self._preview_timer = self.set_timer(PREVIEW_AFTER, self._preview)
+        self._describe()
+        self._show_lineage()
+
+    def _show_lineage(self) -> None:
+        """The sessions that the one under the cursor is linked to, a line each."""
+        known = self._known.get(self._chosen())
+        lines: list[str] = []
+        for phrase, other in links(known.summary) if known else ():
+            name = self._name_of(other)
+            lines.append(f"{phrase} {name + ' · ' if name else ''}{one_line(other)}")
+        lineage = self.query_one("#lineage", Static)
+        lineage.update(Content("\n").join(Content.styled(line, "$quiet") for line in lines))
+        lineage.display = bool(lines)
 
     @work(group="preview", exclusive=True)
     async def _preview(self) -> None:
         session = self._chosen()
         preview = self.query_one("#preview", VerticalScroll)
-        if not session or not preview.display:
+        if not session or not self.query_one("#side").display:
             await preview.remove_children()
             return
         try:
@@ -281,6 +358,30 @@ class SessionPicker(ModalScreen[str | None]):
             rows.action_move(step)
         else:
             rows.action_page(step)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Left and right belong to the filter while something is typed."""
+        return action != "fold" or not self.query_one("#filter", Input).value
+
+    def _fold_key(self) -> tuple[str, str] | None:
+        """The key that unfolds or folds what is under the cursor, and what it does."""
+        chosen = self._chosen()
+        front = self._chains.front(chosen)
+        if self._words() or not self._chains.behind(front):
+            return None
+        return ("←", " fold") if front in self._unfolded else ("→", " earlier ones")
+
+    def action_fold(self, fold: bool) -> None:
+        """Show the sessions that the one under the cursor continues, or fold them under it again."""
+        place = self.query_one(RowList).cursor
+        front = self._chains.front(self._chosen())
+        if not self._chains.behind(front) or fold != (front in self._unfolded):
+            return
+        (self._unfolded.remove if fold else self._unfolded.add)(front)
+        if fold:
+            place = next(n for n, entry in enumerate(self._rows.entries) if id_of(entry) == front)
+        self._show_rows(cursor=place)
+        self.query_one(RowList).watch_cursor(place)
 
     def action_choose(self) -> None:
         """Resume the session under the cursor."""
