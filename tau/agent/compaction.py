@@ -10,7 +10,7 @@ from typing import Any, cast
 from strands import Agent
 
 from tau.agent.anchors import anchors
-from tau.agent.history import SUMMARY_OPENING, begins_turn, is_summary, text_of
+from tau.agent.history import SUMMARY_OPENING, begins_turn, is_summary, text_of, without_secrets
 from tau.agent.reading import ContextReading
 from tau.agent.recorder import Recorder
 from tau.agent.summarizer import Summarizer, SummaryFailed
@@ -47,7 +47,9 @@ class Cut:
     turns: int
 
 
-def find_cut(messages: Sequence[Message], *, lead: int, keep_turns: int) -> Cut | None:
+def find_cut(
+    messages: Sequence[Message], *, lead: int, keep_turns: int, most: int | None = None
+) -> Cut | None:
     """Where the last `keep_turns` turns begin; fewer are kept where there would be nothing to summarize.
 
     Calls and results are within one turn, so that no cut parts them.
@@ -56,6 +58,8 @@ def find_cut(messages: Sequence[Message], *, lead: int, keep_turns: int) -> Cut 
         messages: The messages in memory.
         lead: Messages at the beginning that are a summary already.
         keep_turns: Turns that are wanted word for word.
+        most: Messages that the window keeps: what it would leave out is better summarized. One turn is kept
+            in any case where one is wanted. None for any number.
 
     Returns:
         None when there is nothing to summarize but an earlier summary.
@@ -68,6 +72,8 @@ def find_cut(messages: Sequence[Message], *, lead: int, keep_turns: int) -> Cut 
     if not starts:
         return None
     turns = min(keep_turns, len(starts) - 1)
+    while turns > 1 and most is not None and len(messages) - starts[-turns] > most:
+        turns -= 1
     return Cut(starts[-turns] if turns else len(messages), turns)
 
 
@@ -80,6 +86,8 @@ def summary_text(notes: str, summarized: Sequence[Message], *, cut: Cut, anchors
         cut: Where they end. Without a turn that is kept, the person's newest message is quoted.
         anchors_tokens: Room for the facts that the notes lack.
     """
+    # Only the recorded copy of what a model says is without secrets; half a key would match no shape.
+    summarized = [without_secrets(m) if m["role"] == "assistant" else m for m in summarized]
     parts = [mask_content(notes)]
     newest = next((text_of(m) for m in reversed(summarized) if begins_turn(m) and not is_summary(m)), "")
     if not cut.turns and newest and newest not in notes:
@@ -133,7 +141,8 @@ class Compaction:
 
     def find_cut(self, keep_turns: int) -> Cut | None:
         """Where the last `keep_turns` turns begin in memory; None when there is nothing to summarize."""
-        return find_cut(self._messages, lead=self._window.lead, keep_turns=keep_turns)
+        most = self._settings.window_size if self._settings.context == "sliding" else None
+        return find_cut(self._messages, lead=self._window.lead, keep_turns=keep_turns, most=most)
 
     def kept_tokens(self, cut: Cut) -> int:
         """About how many tokens the messages have that a cut keeps word for word."""
@@ -156,8 +165,12 @@ class Compaction:
         return max(0, count - len(kept))
 
     def prune(self, cut: Cut | None) -> bool:
-        """Show long tool results cut: those before a cut, or all. Returns whether that freed anything."""
-        return self._window.prune_before(self._agent, len(self._messages) if cut is None else cut.at)
+        """Show long tool results cut: those before a cut, or all that the model has seen.
+
+        Returns:
+            Whether that freed anything.
+        """
+        return self._window.prune_before(self._agent, len(self._messages) - 1 if cut is None else cut.at)
 
     def summary_failed(self) -> None:
         """Spare the window another try at a summary, should the running turn's request not fit."""

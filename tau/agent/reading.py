@@ -47,6 +47,11 @@ class ContextReading:
         # What has left since the count is estimated, so the estimate of the whole bounds it from below.
         return round(max(tokens + (chars - counted_chars) / self._ratio, whole / 2))
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether a provider has counted a request of the conversation as it stands, and not tau alone."""
+        return self._counted is not None
+
     def part(self, messages: Sequence[Message]) -> int:
         """About how many tokens some of the messages have."""
         return round(size(messages) / self._ratio)

@@ -17,6 +17,7 @@ from tau.agent.summarizer import Summarizer, SummaryFailed
 from tau.agent.window_cuts import cut_by_count, cut_by_size, newest_turn, pruned, size
 from tau.agent.window_summary import summary_messages
 from tau.config.settings import AgentSettings, ContextSettings
+from tau.masking import mask_content
 from tau.sessions.records import Message
 
 log = logging.getLogger(__name__)
@@ -78,6 +79,7 @@ class Window(ConversationManager):
         self._drops = 0
         self._gone = 0
         self._before: _Before | None = None
+        self._moved = False
 
     # What the SDK calls --------------------------------------------------------------------------
 
@@ -171,6 +173,7 @@ class Window(ConversationManager):
         self._pruned_before = self._inserted = 0
         self._restored_from = 0
         self._before = None
+        self._moved = True
         self._settle()
 
     # ---------------------------------------------------------------------------------------------
@@ -287,6 +290,9 @@ class SlidingWindowConversationManager(Window):
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Leave out what is older than the last `window_size` messages."""
         super().apply_management(agent)
+        if self._moved:  # to another session, perhaps in the middle of a turn, which stays whole
+            self._moved = False
+            return
         lead, messages = self.lead, _messages(agent)
         if len(messages) - lead > self.window_size:
             first, rest = cut_by_count(messages[lead:], self.window_size)
@@ -375,7 +381,7 @@ class SummarizingConversationManager(Window):
         text = await summarizer.summarize(older, room=whole if room is None else room, most_parts=1)
         if len(text) >= size(older):
             raise SummaryFailed("it would be no shorter than what it sums up")
-        return summary_messages(text)
+        return summary_messages(mask_content(text))
 
 
 def ignored(usage: Mapping[str, Any]) -> None:

@@ -99,6 +99,11 @@ class Compactor:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._futile = 0
+        self._told = False
+
+    def begin(self) -> None:
+        """Another session is in hand, or another model: what did not help before may help now."""
+        self._futile, self._told = 0, False
 
     def point(self, role: str, model: ModelInfo | None) -> int | None:
         """Tokens from which on a conversation is compacted by itself; None when it never is."""
@@ -125,7 +130,7 @@ class Compactor:
         if cut is None:
             raise CompactionFailed(NOTHING)
         made = await self._carry(subject, cut, focus)
-        self._futile = 0
+        self.begin()
         return made
 
     async def when_due(
@@ -134,6 +139,7 @@ class Compactor:
         *,
         point: int,
         measure: Callable[[], int],
+        counted: bool,
         save: Callable[[], None],
         summarizing: Callable[[bool], None],
     ) -> Continuation | None:
@@ -145,6 +151,7 @@ class Compactor:
             subject: What is to have room.
             point: Tokens from which on there is something to do.
             measure: About how many tokens the next request has.
+            counted: Whether a provider has counted the conversation as it stands.
             save: Makes sure that everything said is on record, or raises a `StoreError`.
             summarizing: Told when a summary begins to be written, and when that is over.
 
@@ -154,36 +161,40 @@ class Compactor:
         compaction, emit = subject.compaction, subject.emit
         before = measure()
         if before < point:
-            self._futile = 0
+            if counted:
+                self.begin()
             return None
         cut = self._fitting(compaction, point)
         if cut is not None and compaction.prune(cut) and measure() < point:
             emit(Notice(pruned(before, measure())))
             return None
         if cut is None:
-            if compaction.prune(None) and measure() < point:
+            if compaction.prune(None):
                 emit(Notice(pruned(before, measure())))
             return None
         if self._futile >= MOST_FUTILE:
+            if not self._told:
+                self._told = True
+                emit(
+                    Notice(
+                        f"The conversation is still near the end of the model's window. {STUCK}", "warning"
+                    )
+                )
             return None
-        self._futile += 1
         summarizing(True)
         try:
             save()
-            return await self._carry(subject, cut, "")
+            made = await self._carry(subject, cut, "")
         except TauError as error:
+            self._futile += 1
             compaction.summary_failed()
-            emit(Notice(error.line() + ("" if self._futile < MOST_FUTILE else f" {STUCK}"), "warning"))
+            emit(Notice(f"The conversation was not compacted: {error.line()}", "warning"))
             return None
+        else:
+            self._futile += 1  # until a provider's count says that it helped
+            return made
         finally:
             summarizing(False)
-
-    def carried(self, tokens: int, point: int, emit: Emit) -> None:
-        """Look at what a compaction came to; the second in a row without effect is the last, and is told."""
-        if tokens < point:
-            self._futile = 0
-        elif self._futile >= MOST_FUTILE:
-            emit(Notice(f"The conversation is still near the end of the model's window. {STUCK}", "warning"))
 
     def _fitting(self, compaction: Compaction, point: int) -> Cut | None:
         """Where to cut so that the turns that stay leave room, at the latest before the running one."""
@@ -211,19 +222,26 @@ class Compactor:
         except TauError as error:
             raise CompactionFailed(error.message) from error
         meta = old.meta()
-        more: dict[str, MetaValue] = {key: meta[key] for key in ("title", "name") if meta.get(key)}
+        more: dict[str, MetaValue] = {"title": meta["title"]} if meta.get("title") else {}
         opened = subject.opener.create(
-            role=session.role, more={**more, "compacted_from": old.session_id, "unfinished": True}
+            role=session.role,
+            more={**more, "name": "", "compacted_from": old.session_id, "unfinished": True},
         )
         new = opened.writer
         assert new is not None
         try:
             await compaction.begin_session(new, old.session_id, summary)
             copy_messages(old, new, start=compaction.first_kept(cut, old), end=old.count())
-            new.patch_meta({**subject.totals.meta(), "context_tokens": None, "unfinished": None})
+            # The name comes last: whoever resumes by it is to find a session that is whole.
+            finished = {"context_tokens": None, "unfinished": None, "name": meta.get("name") or None}
+            new.patch_meta({**subject.totals.meta(), **finished})
             new.flush()
-            old.patch_meta({"compacted_to": new.session_id}, touch=False)
-            old.flush()
+            try:
+                old.patch_meta({"compacted_to": new.session_id}, touch=False)
+                old.flush()
+            except StoreError:
+                new.patch_meta({"unfinished": True, "name": None})
+                raise
         except BaseException:
             with suppress(StoreError):
                 new.close()
@@ -244,6 +262,6 @@ STUCK = (
 def pruned(before: int, after: int) -> str:
     """Told when cutting long results of earlier turns has made enough room."""
     return (
-        f"The window was nearly full: long tool results of earlier turns are shown to the model cut "
+        f"The window was nearly full: long earlier tool results are shown to the model cut "
         f"(about {before - after:,} tokens less). The session keeps all of them."
     )

@@ -65,6 +65,7 @@ class Core(InHand):
         self._turn_task: asyncio.Task[TurnEnd] | None = None
         self._compaction_task: asyncio.Task[tuple[Opening, Continuation]] | None = None
         self._titling: asyncio.Task[None] | None = None
+        self._titled: set[str] = set()
         self._emit: Emit = _nowhere
         self.questions = Questions()
         self._answerer = Answerer(
@@ -233,7 +234,10 @@ class Core(InHand):
         """Have the model write a title after the first turn, where that is wished; nobody waits for it."""
         runner, writer = self._answerer.runner, self.writer
         wished = self.settings.sessions.titles == "model" and not self.request.one_shot
-        if wished and runner is not None and writer is not None and self._totals.turns == 1:
+        if not wished or runner is None or writer is None or writer.session_id in self._titled:
+            return
+        if self._totals.turns == 1 and not writer.meta().get("forked_from"):
+            self._titled.add(writer.session_id)
             self._titling = asyncio.create_task(self._write_title(runner, writer))
 
     async def _write_title(self, runner: AgentRunner, writer: SessionWriter) -> None:
@@ -284,7 +288,12 @@ class Core(InHand):
             assert session is not None
             counted = self._counting(_nowhere)
             subject = Subject(runner.compaction, session, self.opener, self._totals, counted)
-            continuation = await self._compactor.by_hand(subject, focus)
+            try:
+                continuation = await self._compactor.by_hand(subject, focus)
+            except TauError:
+                assert session.writer is not None
+                session.writer.patch_meta(self._totals.meta(), touch=False)  # what it cost is kept
+                raise
             opening = self._look_at(continuation.opened)
             self._go_on_in(continuation.opened, runner)
             return opening, continuation
@@ -299,6 +308,7 @@ class Core(InHand):
             Subject(runner.compaction, session, self.opener, self._totals, emit),
             point=point,
             measure=lambda: runner.reading.tokens,
+            counted=runner.reading.is_counted,
             save=self._nothing_waits,
             summarizing=lambda now: self._set(summarizing=now),
         )
@@ -308,7 +318,6 @@ class Core(InHand):
         previous = self.state.session_id
         self._go_on_in(continuation.opened, runner)
         emit(Compacted(previous, self.state.session_id, continuation.line, continuation.summary))
-        self._compactor.carried(runner.reading.tokens, point, emit)
 
     def _go_on_in(self, opened: OpenSession, runner: AgentRunner) -> None:
         """Make the session that continues the one in hand the one in hand; the agent stays."""
@@ -457,6 +466,8 @@ class Core(InHand):
         """
         if self.writer is None:
             raise SessionHeld(self.state.session_id, self.state.held_by)
+        if name == self.state.name:  # which the sessions that this one continues have as well
+            return
         self.opener.check_name(name, session_id=self.state.session_id)
         self.writer.patch_meta({"name": name}, touch=False)
         self.writer.flush()

@@ -120,6 +120,7 @@ class InHand:
         self._session = opened
         self._followed = (opened.reader.count(), len(opened.reader.scratch()))
         self._totals = Totals(opened.reader.meta())
+        self._compactor.begin()
         assert self._store is not None
         if opened.writer is not None:
             self.catalog.mark_open(opened.reader.session_id)

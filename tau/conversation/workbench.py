@@ -86,6 +86,9 @@ class Workbench:
         """Let the session that continues another one have what was granted, read and approved in it."""
         if source in self._kept:
             self._kept[session_id] = self._kept[source]
+            context, _ = self._kept[source]
+            if context.record is not None:
+                context.record.session_id = session_id
 
     def start_servers(self, on_tools: Callable[[Sequence[Any]], None]) -> None:
         """Begin to connect the servers of ``[mcp]``, once; nobody waits for them.

@@ -308,7 +308,7 @@ async def test_long_results_of_earlier_turns_are_cut_before_anything_is_summariz
         events = await say(conversation, "what now?")
         assert not compacted(events)
         (notice,) = [event for event in events if isinstance(event, Notice)]
-        assert "long tool results of earlier turns are shown to the model cut" in notice.text
+        assert "long earlier tool results are shown to the model cut" in notice.text
         assert conversation.state.session_id == session
         assert (
             files(bench, session).items()
@@ -581,3 +581,59 @@ async def test_a_summary_inside_the_window_is_a_side_call_that_costs(bench: Benc
         assert conversation.state.context_tokens < 7_000
     assert len(side_requests(bench)) == 1
     assert meta(bench, session)["tokens_in"] == 7_000
+
+
+async def test_a_running_turn_is_carried_on_whole_however_small_the_window(bench: Bench) -> None:
+    (bench.root / "a.txt").write_text("alpha")
+    bench.agent = AgentSettings(window_size=4)
+    bench.model = {"context_window": 40_000}
+    looks = [look("a.txt", f"t{number}", 1_000) for number in range(5)]
+    bench.steps["default"] = [
+        {"text": "one", **usage(1_000)},
+        *looks,
+        look("a.txt", "t5", 36_000),
+        {"text": "done", **usage(6_000)},
+    ]
+    bench.side = [{"text": NOTES}]
+    async with bench.open() as conversation:
+        await say(conversation, "first")
+        assert len(compacted(await say(conversation, "look six times"))) == 1
+    sent = bench.requests[-1]["messages"]
+    check_request(sent)
+    answered = [
+        block["toolResult"]["toolUseId"]
+        for message in sent
+        for block in message["content"]
+        if "toolResult" in block
+    ]
+    assert answered == [f"t{number}" for number in range(6)]
+
+
+async def test_recall_reads_the_session_that_was_just_compacted(bench: Bench) -> None:
+    recall = {"tools": [{"name": "recall", "input": {"query": "the gateway's port"}, "id": "r1"}]}
+    bench.steps["default"] = [{"text": "noted"}, {"text": "noted"}, recall, {"text": "5433"}]
+    bench.side = [{"text": NOTES}]
+    bench.compaction = CompactionSettings(anchors_tokens=0)
+    async with bench.open() as conversation:
+        await say(conversation, "the port of the gateway is 5433")
+        await say(conversation, "and the region is eu-central-1")
+        assert isinstance(await conversation.command("/compact"), Switched)
+        await say(conversation, "which port was it?")
+    (result,) = bench.requests[-1]["messages"][-1]["content"]
+    assert "the port of the gateway is 5433" in result["toolResult"]["content"][0]["text"]
+
+
+async def test_a_name_leads_to_a_whole_session_only(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.side = [{"text": NOTES}]
+    async with bench.open(name="rates") as conversation:
+        await say(conversation, "first")
+        old = conversation.state.session_id
+
+        def refused(*_: object, **__: object) -> list[int]:
+            raise StoreError("No space is left on the disk")
+
+        monkeypatch.setattr(compacting, "copy_messages", refused)
+        assert isinstance(await conversation.command("/compact"), Refused)
+        monkeypatch.undo()
+    async with bench.open(resume="rates") as conversation:
+        assert conversation.state.session_id == old

@@ -66,6 +66,8 @@ async def test_what_a_model_writes_is_kept_without_secrets_and_runs_as_it_was_sh
         (started,) = [event for event in events if isinstance(event, ToolUseStarted)]
         assert KEY in started.arguments["content"]
         session = conversation.state.session_id
+        await say(conversation, "and now something else")
+        assert isinstance(await conversation.command("/compact"), Switched)
     assert (bench.root / ".env").read_text() == f"KEY={KEY}\n"
     assert not kept(bench, KEY)
     texts = json.dumps(bench.messages(session))
