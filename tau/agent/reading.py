@@ -34,6 +34,7 @@ class ContextReading:
         self._agent = agent
         self._ratio = CHARS_A_TOKEN
         self._counted: tuple[int, int] | None = None
+        self._provider_counts = False
         self._overhead: tuple[int, int] = (0, 0)
 
     @property
@@ -49,8 +50,8 @@ class ContextReading:
 
     @property
     def is_counted(self) -> bool:
-        """Whether a provider has counted a request of the conversation as it stands, and not tau alone."""
-        return self._counted is not None
+        """Whether the size is a provider's count, or as good as it gets where the provider counts nothing."""
+        return self._counted is not None or not self._provider_counts
 
     def part(self, messages: Sequence[Message]) -> int:
         """About how many tokens some of the messages have."""
@@ -97,6 +98,7 @@ class ContextReading:
         whole = chars + self._overhead_chars()
         if whole >= LEAST_COUNTED:
             self._ratio = min(max(whole / tokens, FEWEST), MOST)
+        self._provider_counts = True
         self._counted = tokens, chars
 
     def _overhead_chars(self) -> int:
