@@ -41,6 +41,9 @@ PREVIEW_FROM_WIDTH = 100
 PREVIEWED_TURNS = 3
 ROOM_FOR_WORDS = 90
 """Columns of the list from which on a row says in words what it otherwise marks."""
+ROOM_FOR_IDS = 70
+"""Columns from which on a row that says nothing else names a session by its id, where no name tells it."""
+ID_WIDTH = 24
 
 
 class Known:
@@ -273,16 +276,23 @@ class SessionPicker(ModalScreen[str | None]):
         if other := summary.text("forked_from"):
             name = self._other(other, known)
             parts.append(f"from {name}" if name else "forked")
-        if summary.text("compacted_to") == self._conversation.state.session_id:
+        if self._goes_on_here(known):
             parts.append("continued here")
         return " · ".join(parts)
+
+    def _goes_on_here(self, known: Known) -> bool:
+        """Whether the open conversation continues a session."""
+        return known.summary.text("compacted_to") == self._conversation.state.session_id
 
     def _other(self, session_id: str, known: Known) -> str:
         """Another session's name where it tells the two apart; else its id, where there is room for it."""
         name = self._name_of(session_id)
         if name and name != one_line(known.summary.text("name")):
             return shorten_end(name, NAME_WIDTH)
-        return one_line(session_id) if self._in_words() else ""
+        says_more = self._directory is None or self._goes_on_here(known)
+        needed = ROOM_FOR_WORDS if says_more else ROOM_FOR_IDS
+        room = self.query_one(RowList).size.width >= needed
+        return shorten_end(one_line(session_id), ID_WIDTH) if room else ""
 
     def _name_of(self, session_id: str) -> str:
         known, state = self._known.get(session_id), self._conversation.state
