@@ -8,7 +8,7 @@ consists of. The second one says, for a declared window and a kind of window, ho
 reached its compaction point before a model call, how often cutting long results of earlier turns was enough
 there, so that no model wrote a summary, and how many summaries there are where nothing is ever cut. What is
 left over is a running turn that is too long by itself. Tokens are estimated, as tau does without the count of
-a provider. The conversation is the same one each time, and its summaries keep nothing. Nothing has a bar.
+a provider. The same files give the same conversation; its summaries keep nothing. Nothing has a bar.
 """
 
 from __future__ import annotations
