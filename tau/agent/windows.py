@@ -164,7 +164,10 @@ class Window(ConversationManager):
         return size(_messages(agent)) < before
 
     def summary_failed(self) -> None:
-        """Know that no summary can be made at present; the next request that is answered ends that."""
+        """Take note that no summary can be made at present, until a request is answered.
+
+        A window that makes none has nothing to do.
+        """
 
     def restart(self) -> None:
         """Forget this window: the next `apply_management` begins that of another session."""

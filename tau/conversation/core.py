@@ -33,6 +33,7 @@ from tau.events import (
 from tau.masking import mask_content
 from tau.models.info import ModelInfo
 from tau.sessions.catalog import Catalog
+from tau.sessions.lineage import whole_chain
 from tau.sessions.registry import open_store
 from tau.sessions.store import SessionWriter
 
@@ -478,7 +479,8 @@ class Core(InHand):
         """Look again at a session that is held elsewhere.
 
         Returns:
-            The session as it is now, held for writing if its writer is gone; None when nothing changed.
+            The session as it is now, or the one that its writer went on in; held for writing if its writer is
+            gone. None when nothing changed.
         """
         async with self._lock:
             session = self._session
@@ -486,12 +488,14 @@ class Core(InHand):
                 return None
             session_id = session.reader.session_id
             if self._store.holder(session_id) is None:
+                # Its writer may have gone on in another session, which is then the conversation.
+                newest = whole_chain(self._read, session_id)[-1]
                 try:
-                    opened = self.opener.resume(session_id, read_along=True)
+                    opened = self.opener.resume(newest, read_along=True)
                 except TauError as error:
-                    log.info("Session %s is free but cannot be held: %s", session_id, error.line())
+                    log.info("Session %s is free but cannot be opened: %s", newest, error.line())
                     return None
-                if opened.writer is not None:
+                if opened.writer is not None or newest != session_id:
                     return await self._switch(opened)
                 opened.reader.close()
             seen = (session.reader.count(), len(session.reader.scratch()))

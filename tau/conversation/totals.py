@@ -37,11 +37,6 @@ class Totals:
         self.context_at = int(at) if at is not None else None
         self.cost = _number(stored, "cost")
 
-    @classmethod
-    def carried(cls, meta: Meta) -> Totals:
-        """The totals that a session begins with which continues the one of this metadata: no reading yet."""
-        return cls({key: value for key, value in meta.items() if key not in ("context_tokens", "context_at")})
-
     def count(self, usage: Usage, price: Price | None = None) -> None:
         """Add a model call of a turn. One that the provider did not count leaves the context unknown."""
         self.count_side(usage, price)

@@ -13,6 +13,7 @@ from tau.sessions.export_parts import (
     Copies,
     Section,
     Writer,
+    blocks_of,
     bytes_of,
     copies_line,
     json_text,
@@ -170,13 +171,8 @@ def _folded(what: str, about: str, inner: str, *, kind: str = "") -> str:
 
 
 def _blocks(message: Mapping[str, Any]) -> Iterator[str]:
-    content = message.get("content")
-    for block in content if isinstance(content, list) else [{"content": content}]:
-        if isinstance(block, Mapping):
-            for kind, value in block.items():
-                yield _block(str(kind), value)
-        else:
-            yield _pre(pretty(block))
+    for kind, value in blocks_of(message):
+        yield _block(kind, value) if kind else _pre(pretty(value))
 
 
 def _block(kind: str, value: object) -> str:

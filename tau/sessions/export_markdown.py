@@ -10,6 +10,7 @@ from tau.sessions.export_parts import (
     Copies,
     Section,
     Writer,
+    blocks_of,
     copies_line,
     json_text,
     pretty,
@@ -114,13 +115,8 @@ def _fence(text: str, language: str = "") -> str:
 
 
 def _blocks(message: Mapping[str, Any]) -> Iterator[str]:
-    content = message.get("content")
-    for block in content if isinstance(content, list) else [{"content": content}]:
-        if isinstance(block, Mapping):
-            for kind, value in block.items():
-                yield _block(str(kind), value)
-        else:
-            yield _fence(json_text(block), "json")
+    for kind, value in blocks_of(message):
+        yield _block(kind, value) if kind else _fence(json_text(value), "json")
 
 
 def _block(kind: str, value: object) -> str:

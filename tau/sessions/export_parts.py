@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -209,6 +209,17 @@ class Form(Protocol):
 def visible(text: str) -> str:
     """The text with control and invisible characters other than newline and tab as ``<U+001B>``."""
     return _CONTROLS.sub(lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n"))
+
+
+def blocks_of(message: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """The blocks of a message, whatever shape it has: kind and value, the kind empty for what is no block."""
+    content = message.get("content")
+    for block in content if isinstance(content, list) else [{"content": content}]:
+        if isinstance(block, Mapping):
+            for kind, value in block.items():
+                yield str(kind), value
+        else:
+            yield "", block
 
 
 def copies_line(copies: Copies) -> str:

@@ -637,3 +637,23 @@ async def test_a_name_leads_to_a_whole_session_only(bench: Bench, monkeypatch: p
         monkeypatch.undo()
     async with bench.open(resume="rates") as conversation:
         assert conversation.state.session_id == old
+
+
+async def test_a_window_that_reads_along_goes_where_the_conversation_goes(bench: Bench) -> None:
+    bench.side = [{"text": NOTES}]
+    async with bench.open() as first:
+        await say(first, "first")
+        old = first.state.session_id
+        async with bench.open(session_id=old, read_only_ok=True) as second:
+            assert second.state.held_by
+            for _ in range(2):
+                assert isinstance(await first.command("/compact"), Switched)
+                await say(first, "and on")
+            opening = await second.follow()
+            assert opening is not None
+            assert second.state.session_id == first.state.session_id != old
+            assert second.state.held_by, "it still reads along"
+            await first.close()
+            assert await second.follow() is not None
+            assert not second.state.held_by
+            assert (await ending(second, "mine now")).stop_reason == "end_turn"

@@ -121,14 +121,6 @@ def test_side_calls_cost_and_say_nothing_of_the_context() -> None:
     assert totals.cost == pytest.approx(1.81011)
 
 
-def test_a_continuing_session_begins_with_the_totals_and_without_a_reading() -> None:
-    totals = Totals()
-    totals.turns = 3
-    totals.count(Usage(100, 10, 7, 5), Price(input=1, output=1))
-    carried = Totals.carried({**totals.meta(), "title": "t"})
-    assert carried.meta() == {**totals.meta(), "context_tokens": None}
-
-
 @pytest.mark.parametrize("odd", [float("nan"), -3, True, "7", None])
 def test_a_figure_that_cannot_be_one_counts_as_absent(odd: Any) -> None:
     names = ("tokens_in", "tokens_out", "tokens_cached", "turns", "context_tokens", "cost")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,8 +9,22 @@ from typing import Any
 import pytest
 
 from tau.config.settings import ModelSettings, Places, Settings
+from tau.errors import TauError
+from tau.models.embedded.install import install
 from tests.models.calls import MakeSettings
 from tests.models.stub_server import Stub, serving
+
+
+def kept_weights(weights: str) -> Places:
+    """Where test weights are kept between runs: the real user's cache, filled as a person fills it."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    cache = home / ".cache" / "tau-tests"
+    places = Places(data=cache / "data", state=cache / "state", config=cache / "config")
+    try:
+        install(weights, places, environ={**os.environ, "HOME": str(home)})
+    except TauError as error:
+        pytest.fail(f"the tests need the weights {weights}, which cannot be installed: {error.line()}")
+    return places
 
 
 @pytest.fixture

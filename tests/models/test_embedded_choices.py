@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from strands.types.content import Messages
 from strands.types.tools import ToolSpec
 
-from tau.config.settings import ModelSettings, Places
-from tau.errors import TauError
+from tau.config.settings import ModelSettings
 from tau.models import embedded
-from tau.models.embedded.install import install
 from tau.models.embedded.model import EmbeddedModel
 from tau.models.embedded.prompts import usable_tools
 from tau.tools.context import ToolContext
 from tau.tools.registry import build_tools
+from tests.models.conftest import kept_weights
 
 WEIGHTS = "qwen2.5-coder-0.5b"
 SYSTEM = "Working directory: /home/ada/quail"
@@ -84,14 +81,7 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> list[ToolSpec]:
 @pytest.fixture(scope="module")
 def model() -> Iterator[EmbeddedModel]:
     """The weights, kept between runs in the real user's cache, in a process of their own."""
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    cache = home / ".cache" / "tau-tests"
-    places = Places(data=cache / "data", state=cache / "state", config=cache / "config")
-    try:
-        install(WEIGHTS, places, environ={**os.environ, "HOME": str(home)})
-    except TauError as error:
-        pytest.fail(f"the tests need the weights {WEIGHTS}, which cannot be installed: {error.line()}")
-    made = embedded.build(ModelSettings(weights=WEIGHTS, max_tokens=120), places, os.environ)
+    made = embedded.build(ModelSettings(weights=WEIGHTS, max_tokens=120), kept_weights(WEIGHTS), os.environ)
     yield made
     made.close()
 

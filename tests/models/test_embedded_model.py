@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pwd
 import signal
 import subprocess
 import sys
@@ -25,12 +24,12 @@ from strands.types.streaming import StreamEvent
 from strands.types.tools import ToolChoice, ToolSpec
 
 from tau.config.settings import ModelSettings, Places, Settings
-from tau.errors import ModelCallFailed, ModelNotReady, TauError
+from tau.errors import ModelCallFailed, ModelNotReady
 from tau.models import embedded
-from tau.models.embedded.install import install
 from tau.models.embedded.model import EmbeddedModel
 from tau.models.embedded.process import Child, Lease
 from tau.models.registry import prepare
+from tests.models.conftest import kept_weights
 
 pytestmark = pytest.mark.embedded
 
@@ -78,15 +77,8 @@ SPECS: list[ToolSpec] = [
 
 @pytest.fixture(scope="session")
 def small_places() -> Places:
-    """Where the test weights are kept between runs: the real user's cache, filled as a person fills it."""
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    cache = home / ".cache" / "tau-tests"
-    places = Places(data=cache / "data", state=cache / "state", config=cache / "config")
-    try:
-        install(WEIGHTS, places, environ={**os.environ, "HOME": str(home)})
-    except TauError as error:
-        pytest.fail(f"the tests need the weights {WEIGHTS}, which cannot be installed: {error.line()}")
-    return places
+    """Where the test weights are kept between runs."""
+    return kept_weights(WEIGHTS)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import ClassVar, overload
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from tau.conversation.state import Prompt
 from tau.tui.messages import RowChosen
-from tau.tui.widgets.row_list import Row, RowList
+from tau.tui.widgets.row_list import Row, RowList, Rows
 from tau.tui.widgets.start_page import when
 
 AROUND = 14
@@ -58,7 +58,7 @@ class RewindPicker(ModalScreen[int | None]):
 
     def on_mount(self) -> None:
         """Fill the list; the cursor is on the newest message."""
-        self.query_one(RowList).show(_Rows(self._prompts), cursor=len(self._prompts) - 1)
+        self.query_one(RowList).show(Rows(self._row, self._prompts), cursor=len(self._prompts) - 1)
 
     def on_resize(self) -> None:
         """Leave some of the conversation in sight, and keep the cursor there."""
@@ -74,25 +74,6 @@ class RewindPicker(ModalScreen[int | None]):
         """Back without a change."""
         self.dismiss(None)
 
-
-class _Rows(Sequence[Row]):
-    """The rows of the list, made when they are drawn."""
-
-    def __init__(self, prompts: Sequence[Prompt]) -> None:
-        self._prompts = prompts
-        self._digits = len(str(len(prompts)))
-
-    def __len__(self) -> int:
-        return len(self._prompts)
-
-    @overload
-    def __getitem__(self, place: int) -> Row: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Row]: ...
-    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
-        if isinstance(place, slice):
-            return [self._row(prompt) for prompt in self._prompts[place]]
-        return self._row(self._prompts[place])
-
     def _row(self, prompt: Prompt) -> Row:
-        return Row(prompt.text, left=f"{prompt.number:>{self._digits}}  ", right=when(prompt.at))
+        digits = len(str(len(self._prompts)))
+        return Row(prompt.text, left=f"{prompt.number:>{digits}}  ", right=when(prompt.at))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -25,7 +25,7 @@ from tau.tui.fit import shorten_end, shorten_path
 from tau.tui.history import turns_of
 from tau.tui.messages import RowChosen, RowReached
 from tau.tui.widgets.chat import blocks_of
-from tau.tui.widgets.row_list import Row, RowList
+from tau.tui.widgets.row_list import Row, RowList, Rows
 from tau.tui.widgets.start_page import when
 
 if TYPE_CHECKING:
@@ -55,28 +55,6 @@ class Known:
         self.title = one_line(summary.text("title") or "(no title)")
         self.group = date_group(summary.updated_at, datetime.now().astimezone().date())
         self.words = f"{self.title} {summary.text('name')} {summary.session_id}".casefold()
-
-
-class Rows(Sequence[Row]):
-    """The rows of the list, made when they are drawn."""
-
-    def __init__(
-        self, make: Callable[[Known | SearchHit | str], Row], entries: Sequence[Known | SearchHit | str]
-    ) -> None:
-        self.entries = entries
-        self._make = make
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    @overload
-    def __getitem__(self, place: int) -> Row: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Row]: ...
-    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
-        if isinstance(place, slice):
-            return [self._make(entry) for entry in self.entries[place]]
-        return self._make(self.entries[place])
 
 
 def id_of(entry: Known | SearchHit | str) -> str:
@@ -117,7 +95,7 @@ class SessionPicker(ModalScreen[str | None]):
         self._unfolded: set[str] = set()
         self._complete = False
         self._hits: Sequence[SearchHit] = ()
-        self._rows = Rows(self._row, [])
+        self._rows: Rows[Known | SearchHit | str] = Rows(self._row, [])
         self._search_timer: Timer | None = None
         self._preview_timer: Timer | None = None
 

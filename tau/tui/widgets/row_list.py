@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar, overload
 
 from rich.text import Text
 from textual import events
@@ -17,6 +17,8 @@ from textual.strip import Strip
 
 from tau.tui.fit import shorten_end
 from tau.tui.messages import RowChosen, RowReached
+
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,31 @@ class Row:
     left: str = ""
     right: str = ""
     heading: bool = False
+
+
+class Rows(Sequence[Row], Generic[Entry]):
+    """The rows of a list, made when they are drawn.
+
+    Args:
+        make: Makes the row of an entry.
+        entries: What the list is of.
+    """
+
+    def __init__(self, make: Callable[[Entry], Row], entries: Sequence[Entry]) -> None:
+        self.entries = entries
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
+        if isinstance(place, slice):
+            return [self._make(entry) for entry in self.entries[place]]
+        return self._make(self.entries[place])
 
 
 class RowList(ScrollView):
