@@ -9,7 +9,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.events import Key, Resize
+from textual.messages import Layout
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from tau.display import visible
@@ -398,6 +400,19 @@ class ChatScreen(Screen[None]):
     def on_resize(self, event: Resize) -> None:
         """Fold the events pane on a narrow screen."""
         self._arrange()
+
+    async def _on_layout(self, message: Layout) -> None:
+        """Have a widget laid out that asked for it, whatever was laid out while its message was under way.
+
+        Textual forgets where a container has its widgets before it sends the message. A layout in between
+        fills that in again, with the old height of this widget, and the message would change nothing. Textual
+        calls its own handler after this one.
+        """
+        for ancestor in message.widget.ancestors:
+            if isinstance(ancestor, Widget):
+                ancestor._clear_arrangement_cache()
+                if not ancestor.styles.auto_dimensions:
+                    break
 
     def _arrange(self) -> None:
         wide = self.size.width >= EVENTS_FROM_WIDTH
