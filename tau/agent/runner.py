@@ -411,6 +411,7 @@ class AgentRunner:
             return
         approval = turn.approvals.get(use_id, "not_needed")
         rule = turn.rules.get(use_id, "")
+        duration = round(duration, 4)  # once, so that what is shown now is what is shown of the record
         self._emit(ToolUseEnded(use_id, call.name, status, result, duration, approval, rule))
         self._record(
             ToolCallRecord(
@@ -420,7 +421,7 @@ class AgentRunner:
                 status=status,
                 result=summary(result),
                 approval=approval,
-                duration=round(duration, 4),
+                duration=duration,
                 tool_use_id=use_id,
                 rule=rule,
                 message=str(self._agent.messages[-1].get("tracking_id", "")),

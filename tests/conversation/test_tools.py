@@ -30,6 +30,7 @@ async def test_a_model_reads_a_file_of_the_directory(bench: Bench) -> None:
         assert [(record.tool, record.tier, record.approval) for record in records] == [
             ("read_file", 0, "not_needed")
         ]
+        assert [record.duration for record in records] == [event.duration for event in ended]
 
 
 async def test_nothing_outside_the_directory_is_read(bench: Bench, tmp_path: Path) -> None:
