@@ -88,6 +88,7 @@ class TuiSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     theme: str = "auto"
     mouse: bool = True
+    notify: Literal["off", "bell", "desktop"] = "off"
 
 
 class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,17 +32,23 @@ def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = (
     """
     import asyncio
     import gc
+    import os
     import sys
     from dataclasses import replace
 
     from tau.errors import UsageError
+    from tau.tui.terminal_colours import Answer, ask
 
     if sys.__stderr__ is None or not sys.__stderr__.isatty():
         raise UsageError("tau tui draws on stderr, which is no terminal", "leave stderr where it is")
     gc.disable()  # until everything is imported: see tau.tui.memory
-    from tau.tui.app import TauApp
+    asked = ask(os.environ) if settings.tui.theme in ("auto", "ansi") else None
+    try:
+        from tau.tui.app import TauApp
+    finally:
+        answer = asked.listen() if asked is not None else Answer(None, "")
 
-    app = TauApp(settings, replace(request, can_ask=True), warnings)
+    app = TauApp(settings, replace(request, can_ask=True), warnings, light=answer.light, typed=answer.typed)
     asyncio.run(_run(app, mouse=settings.tui.mouse))
     return app.exit_code
 
@@ -121,6 +127,8 @@ def _say_goodbye(app: TauApp) -> None:
     if state is not None and state.session_id and state.message_count and state.persistent:
         lines.append(f"Resume this session with: tau tui --resume {state.session_id}")
     with contextlib.suppress(OSError):  # the terminal may be gone: that is what SIGHUP says
+        sys.stderr.write(app.attention.leave)
+        sys.stderr.flush()
         for line in lines:
             print(line, file=sys.stderr if app.last_line else sys.stdout)
         sys.stdout.flush()

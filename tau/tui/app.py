@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Sequence
 from functools import partial
@@ -17,6 +18,7 @@ from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
+from tau.tui.attention import Attention
 from tau.tui.messages import EndApp
 from tau.tui.screens.chat import ChatScreen
 from tau.tui.theme import CHOICES, THEMES, theme_name, variables_for
@@ -38,7 +40,15 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class TauApp(App[None]):
     """The app around one conversation.
 
+    Args:
+        settings: The settings of this run.
+        request: What to open.
+        warnings: Sentences to show once.
+        light: Whether the terminal says that its background is light; None when it says nothing.
+        typed: What was typed before the app could see it.
+
     Attributes:
+        attention: Tells how things stand while nobody looks.
         conversation: Present once the first frame is on the screen.
         exit_code: What the process ends with.
         last_line: What is printed once the terminal is restored.
@@ -54,8 +64,17 @@ class TauApp(App[None]):
         Binding("f1", "help", "Help"),
     ]
 
-    def __init__(self, settings: Settings, request: OpenRequest, warnings: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        request: OpenRequest,
+        warnings: Sequence[str] = (),
+        *,
+        light: bool | None = None,
+        typed: str = "",
+    ) -> None:
         super().__init__()
+        self.attention = Attention(self, settings.tui.notify)
         self.conversation: Conversation | None = None
         self.exit_code = 0
         self.last_line = ""
@@ -66,17 +85,17 @@ class TauApp(App[None]):
         self._interrupted = 0.0
         self._begun = False
         self._chat_screen: ChatScreen | None = None
-        self._early: list[Event] | None = []
+        self._early: list[Event] | None = [event for event in keys_of(typed) if _is_typed(event)]
         for theme in THEMES:
             self.register_theme(theme)
-        chosen = theme_name(settings.tui.theme)
+        chosen = theme_name(settings.tui.theme, os.environ, light)
         if chosen is None and settings.tui.theme in self.available_themes:
             chosen = settings.tui.theme
         if chosen is None:
             self._warnings.append(
                 f"[tui] theme '{settings.tui.theme}' is not known; using auto ({', '.join(CHOICES)})"
             )
-        self.theme = chosen or theme_name("auto") or THEMES[0].name
+        self.theme = chosen or theme_name("auto", os.environ, light) or THEMES[0].name
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colours of tau's own that a theme of Textual does not define."""
@@ -85,7 +104,11 @@ class TauApp(App[None]):
     def get_default_screen(self) -> Screen[None]:
         """The conversation's screen."""
         self._chat_screen = ChatScreen(
-            self._settings, self._request.role or "default", self._warnings, bare=self._request.bare
+            self._settings,
+            self._request.role or "default",
+            self._warnings,
+            self.attention,
+            bare=self._request.bare,
         )
         return self._chat_screen
 
@@ -105,6 +128,7 @@ class TauApp(App[None]):
     def on_mount(self) -> None:
         """Watch for signals; everything heavy waits for the first frame."""
         self._begun = True
+        self.attention.begin()
         loop = asyncio.get_running_loop()
         for number in ENDING_SIGNALS:
             loop.add_signal_handler(number, partial(self._signalled, number))
@@ -119,6 +143,10 @@ class TauApp(App[None]):
         assert self._chat_screen is not None
         self._chat_screen.begin(self.conversation)
         await asyncio.to_thread(_import_reply)
+
+    def on_app_focus(self) -> None:
+        """Somebody looks at the terminal."""
+        self.attention.seen()
 
     # Ways out ----------------------------------------------------------------------------------
 
@@ -227,6 +255,18 @@ def _is_typed(event: Event) -> bool:
     """Whether an event is text for the prompt, and not a key that commands the app."""
     typed = isinstance(event, Key) and (event.is_printable or event.key in ("enter", "backspace"))
     return typed or isinstance(event, Paste)
+
+
+def keys_of(typed: str) -> list[Event]:
+    """The keys that were pressed for these characters."""
+    from textual._xterm_parser import XTermParser  # the only place that knows them
+
+    parser = XTermParser()
+    return (
+        [event for part in (typed, "") for event in parser.feed(part) if isinstance(event, Event)]
+        if typed
+        else []
+    )
 
 
 def _import_conversation() -> None:

@@ -63,6 +63,8 @@ class Questions:
                 self.panel = Question(first)
                 self._screen.query_one("#prompt-box").display = False
                 await self._screen.mount(self.panel, before="#prompt-box")
+                self._screen.attention.asks()
             elif first is None and panel is not None:
                 self._screen.query_one("#prompt-box").display = True
                 self._screen.prompt.focus()
+                self._screen.show_activity()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from textual.color import Color
@@ -156,9 +155,15 @@ def background_is_light(environment: Mapping[str, str]) -> bool:
     return background in ("7", "9", "10", "11", "12", "13", "14", "15")
 
 
-def theme_name(setting: str, environment: Mapping[str, str] | None = None) -> str | None:
-    """The name of the theme for a value of ``[tui] theme``; None when there is no such choice."""
-    light = background_is_light(os.environ if environment is None else environment)
+def theme_name(setting: str, environment: Mapping[str, str], light: bool | None = None) -> str | None:
+    """The name of the theme for a value of ``[tui] theme``; None when there is no such choice.
+
+    Args:
+        setting: The value.
+        environment: Of the process.
+        light: Whether the terminal says that its background is light; None when it says nothing.
+    """
+    light = background_is_light(environment) if light is None else light
     match setting:
         case "auto":
             return LIGHT.name if light else DARK.name

@@ -105,6 +105,10 @@ class Turns:
         finally:
             self._turn = None
         await screen.questions.close_all()
+        if view.end is not None and view.end.stop_reason != "cancelled":
+            screen.attention.over(
+                "the turn failed" if view.end.stop_reason == "error" else "the turn is over"
+            )
         screen.show_activity()
         screen.turn_over()
         if not view.started or (view.end and view.end.stop_reason == "error" and not view.anything):

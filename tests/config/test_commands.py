@@ -72,7 +72,7 @@ def test_check_says_what_was_read_and_everything_wrong(tau_env: TauEnv, project:
         f"error: {user}:2: agent.window_size must be a whole number, at least 2",
         f"error: {user}:4: tui.mouse must be true or false, not a whole number",
         f"warning: {project}:2: unknown key agent.max_turn (did you mean max_turns?)",
-        f"warning: {user}:5: unknown key tui.colour ([tui] knows theme, mouse)",
+        f"warning: {user}:5: unknown key tui.colour ([tui] knows theme, mouse, notify)",
     ]
 
 

@@ -129,7 +129,7 @@ def test_wrong_values_are_errors(desk: Desk, text: str, expected: str) -> None:
             "[mpc.files]\ncommand = 'x'\n",
             "1: unknown table [mpc] (did you mean [mcp]?)",
         ),
-        ("[tui.keys]\nquit = 'x'\n", "1: unknown key tui.keys ([tui] knows theme, mouse)"),
+        ("[tui.keys]\nquit = 'x'\n", "1: unknown key tui.keys ([tui] knows theme, mouse, notify)"),
         (
             "[profiles.p.agent]\nwindw_size = 3\n",
             "2: unknown key profiles.p.agent.windw_size (did you mean window_size?)",

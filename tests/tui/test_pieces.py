@@ -67,6 +67,8 @@ def test_the_theme_follows_the_terminal() -> None:
     assert theme_name("auto", {}) == "tau-dark"
     assert theme_name("auto", {"COLORFGBG": "0;15"}) == "tau-light"
     assert theme_name("auto", {"COLORFGBG": "15;0"}) == "tau-dark"
+    assert theme_name("auto", {"COLORFGBG": "0;15"}, light=False) == "tau-dark"
+    assert theme_name("ansi", {}, light=True) == "tau-ansi-light"
     assert theme_name("ansi", {"COLORFGBG": "0;15"}) == "tau-ansi-light"
     assert theme_name("nonsense", {}) is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -17,6 +18,7 @@ from textual.widgets import Static
 from tau.display import visible
 from tau.errors import TauError
 from tau.tui import memory
+from tau.tui.attention import Attention
 from tau.tui.branch import Place
 from tau.tui.commands import Commands
 from tau.tui.first_page import FirstPage
@@ -70,8 +72,11 @@ class ChatScreen(Screen[None]):
         Binding("end", "end", "Newest", show=False),
     ]
 
-    def __init__(self, settings: Settings, role: str, warnings: Sequence[str], *, bare: bool) -> None:
+    def __init__(
+        self, settings: Settings, role: str, warnings: Sequence[str], attention: Attention, *, bare: bool
+    ) -> None:
         super().__init__()
+        self.attention = attention
         self._compositor = InSight()
         self._settings = settings
         self._role = role
@@ -240,6 +245,7 @@ class ChatScreen(Screen[None]):
         header.state = state
         if state.directory:
             header.directory = state.directory
+        self.attention.at(state.name or Path(state.directory).name)
         self.status.state = state
         self.first_page.show_state(state)
         self._held.show(state.held_by)
@@ -265,6 +271,8 @@ class ChatScreen(Screen[None]):
             self.status.rest("No model")
         else:
             self.status.rest("Ready")
+        if self.questions.panel is None:
+            self.attention.show(working=self.busy)
 
     async def notice(self, text: str, level: Level = "info") -> None:
         """Show a sentence in the chat."""
