@@ -317,6 +317,7 @@ class _Reading:
             mcp={
                 name: msgspec.convert(server, McpSettings) for name, server in merged.get("mcp", {}).items()
             },
+            keys=merged.get("keys", {}),
             component=merged.get("component", {}),
             profile=profile,
             places=self.places,

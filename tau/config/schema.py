@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from tau.config.keys import BY_NAME, KeyProblem, read_keys, shown, twice
 from tau.config.settings import (
     AgentSettings,
     ApprovalSettings,
@@ -35,6 +36,9 @@ TABLES: dict[str, type[msgspec.Struct]] = {
 }
 NAMED_TABLES = ("models", "mcp", "component", "profiles")
 """Tables whose keys are names of the person's: roles, servers, components, profiles."""
+
+KEYS = "keys"
+"""The table of the keys of the app."""
 
 GUARDS = ("approvals", "trust", "plugins")
 """Tables that guard something: what tau does not understand there is an error, never a warning."""
@@ -90,6 +94,8 @@ def known(document: Document) -> Document:
                 role: {key: value for key, value in model.items() if key in _fields(ModelSettings)}
                 for role, model in table.items()
             }
+        elif name == KEYS:
+            kept[name] = {action: keys for action, keys in table.items() if action in BY_NAME}
         elif name in ("component", "mcp"):
             kept[name] = dict(table)
         elif name == "profiles":
@@ -121,11 +127,13 @@ class _Check:
     def document(self, at: KeyPath, document: Document) -> Iterator[Problem]:
         for name, value in document.items():
             path = (*at, name)
-            if name in TABLES or name in NAMED_TABLES or name in GUARDS:
+            if name in (*TABLES, *NAMED_TABLES, *GUARDS, KEYS):
                 if not isinstance(value, dict):
                     yield self._wrong(path, f"must be a table: [{dotted(path)}]")
                 elif name in TABLES:
                     yield from self._struct(path, value, TABLES[name], guards=name in GUARDS)
+                elif name == KEYS:
+                    yield from self._keys(path, value)
                 elif name == "profiles" and at:
                     yield self._wrong(path, "a profile cannot hold profiles")
                 elif name in NAMED_TABLES:
@@ -152,6 +160,24 @@ class _Check:
                 yield from self._texts(inner, value)
             else:
                 yield from self.document(inner, value)
+
+    def _keys(self, path: KeyPath, table: Document) -> Iterator[Problem]:
+        usable: dict[str, str | list[str]] = {}
+        for name, value in table.items():
+            inner = (*path, name)
+            if name not in BY_NAME:
+                yield self._unknown(inner, tuple(BY_NAME))
+            elif not (isinstance(value, str) or _all_text(value)):
+                yield self._wrong(inner, "must be a key in quotes, or a list of them", 'such as "ctrl+o"')
+            else:
+                try:
+                    read_keys(value)
+                except KeyProblem as problem:
+                    yield self._wrong(inner, str(problem))
+                else:
+                    usable[name] = value
+        for name, key, first in twice(usable):
+            yield self._wrong((*path, name), f"names {shown(key)}, which {first} names as well")
 
     def _struct(
         self, path: KeyPath, table: Document, kind: type[msgspec.Struct], *, guards: bool = False
@@ -284,7 +310,7 @@ class _Check:
         if key in _fields(ModelSettings):
             homes.append("[models.ROLE]")
         near = nearest(key, fields)
-        if key in (*TABLES, *NAMED_TABLES, *GUARDS):
+        if key in (*TABLES, *NAMED_TABLES, *GUARDS, KEYS):
             hint = f"[{key}] is a table of its own"
         elif homes:
             hint = f"{key} belongs under {' or '.join(homes)}"
@@ -296,7 +322,7 @@ class _Check:
         if self._holds_secret(str(path[-1]), value):
             return self._secret(path)
         name = str(path[-1])
-        tables = (*TABLES, *NAMED_TABLES, *GUARDS)
+        tables = (*TABLES, *NAMED_TABLES, *GUARDS, KEYS)
         keys = sorted({*_fields(ModelSettings), *(key for kind in TABLES.values() for key in _fields(kind))})
         if not isinstance(value, dict) and name in keys:
             return self._unknown(path, ())
@@ -316,6 +342,10 @@ class _Check:
 
     def _wrong(self, path: KeyPath, what: str, hint: str = "") -> Problem:
         return Problem("error", path, f"{self.file.where(path)}: {dotted(path)} {what}", hint)
+
+
+def _all_text(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _listed(fields: tuple[str, ...], table: str) -> str:

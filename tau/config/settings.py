@@ -150,6 +150,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings of one run.
 
     Attributes beside the tables:
+        keys: ``[keys]``: the keys of actions, by the names in `tau.config.keys`.
         component: ``[component.NAME]`` tables, handed to the component of that name as they stand.
         profile: The active profile, or the empty string.
         places: Where tau keeps things.
@@ -167,6 +168,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     plugins: PluginsSettings = PluginsSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     mcp: dict[str, McpSettings] = {}
+    keys: dict[str, str | list[str]] = {}
     component: dict[str, dict[str, Any]] = {}
     profile: str = ""
     places: Places

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import App
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Event, Key, Paste
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
+from tau.config.keys import in_force
 from tau.tui.attention import Attention
+from tau.tui.keys import bound, rebind
 from tau.tui.messages import EndApp
 from tau.tui.screens.chat import ChatScreen
 from tau.tui.theme import CHOICES, THEMES, theme_name, variables_for
@@ -48,6 +50,7 @@ class TauApp(App[None]):
         typed: What was typed before the app could see it.
 
     Attributes:
+        keys: The keys in force.
         attention: Tells how things stand while nobody looks.
         conversation: Present once the first frame is on the screen.
         exit_code: What the process ends with.
@@ -59,9 +62,7 @@ class TauApp(App[None]):
     CSS_PATH = "screens/chat.tcss"  # textual loads no stylesheet of a default screen
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+q", "quit", "Leave", priority=True),
-        Binding("ctrl+c", "interrupt", "Copy, clear, cancel", show=False),
-        Binding("f1", "help", "Help"),
+        *bound({"leave": "quit", "interrupt": "interrupt", "help": "help"}, priority=["leave"])
     ]
 
     def __init__(
@@ -79,6 +80,8 @@ class TauApp(App[None]):
         self.exit_code = 0
         self.last_line = ""
         self.unsent: list[str] = []
+        self.keys = in_force(settings.keys)
+        rebind(self, self.keys)
         self._settings = settings
         self._request = request
         self._warnings = list(warnings)
@@ -108,6 +111,7 @@ class TauApp(App[None]):
             self._request.role or "default",
             self._warnings,
             self.attention,
+            self.keys,
             bare=self._request.bare,
         )
         return self._chat_screen
@@ -248,7 +252,7 @@ class TauApp(App[None]):
         from tau.tui.screens.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen())
+            self.push_screen(HelpScreen(self.keys))
 
 
 def _is_typed(event: Event) -> bool:

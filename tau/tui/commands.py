@@ -117,7 +117,9 @@ class Commands:
         from tau.tui.screens.sessions import SessionPicker
 
         screen = self._screen
-        chosen = await screen.app.push_screen_wait(SessionPicker(screen.conversation, directory, here))
+        chosen = await screen.app.push_screen_wait(
+            SessionPicker(screen.conversation, directory, here, screen.keys)
+        )
         if not chosen:
             return
         if screen.busy:

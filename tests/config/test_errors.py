@@ -109,6 +109,14 @@ def test_a_byte_order_mark_is_accepted(desk: Desk) -> None:
         ),
         ("[profiles.p.profiles.q]\n", "1: profiles.p.profiles a profile cannot hold profiles"),
         ("[[models.default]]\n", "1: models.default must be a table: [models.default]"),
+        ("[keys]\nnew = 3\n", '2: keys.new must be a key in quotes, or a list of them (such as "ctrl+o")'),
+        (
+            "[keys]\nnew = 'ctl+o'\n",
+            "2: keys.new names no key: 'ctl+o', such as f2, ctrl+o, alt+up or escape",
+        ),
+        ("[keys]\nnew = ['f3', 'n']\n", "2: keys.new names n, which could not be typed any more"),
+        ("[keys]\nnew = 'Ctrl+I'\n", "2: keys.new names Ctrl+I, which a terminal cannot tell from tab"),
+        ("[keys]\nnew = 'f6'\nhelp = 'F6'\n", "3: keys.help names F6, which new names as well"),
     ],
 )
 def test_wrong_values_are_errors(desk: Desk, text: str, expected: str) -> None:
@@ -120,6 +128,7 @@ def test_wrong_values_are_errors(desk: Desk, text: str, expected: str) -> None:
     ("text", "expected"),
     [
         ("[agent]\nwindw_size = 3\n", "2: unknown key agent.windw_size (did you mean window_size?)"),
+        ("[keys]\nsession = 'f6'\n", "2: unknown key keys.session (did you mean sessions?)"),
         ("[tui]\n\nwindow_size = 3\n", "3: unknown key tui.window_size (window_size belongs under [agent])"),
         ("window_size = 3\n", "1: unknown key window_size (window_size belongs under [agent])"),
         ("[agent]\nmodel_id = 'x'\n", "2: unknown key agent.model_id (model_id belongs under [models.ROLE])"),
@@ -129,7 +138,7 @@ def test_wrong_values_are_errors(desk: Desk, text: str, expected: str) -> None:
             "[mpc.files]\ncommand = 'x'\n",
             "1: unknown table [mpc] (did you mean [mcp]?)",
         ),
-        ("[tui.keys]\nquit = 'x'\n", "1: unknown key tui.keys ([tui] knows theme, mouse, notify)"),
+        ("[tui.keys]\nquit = 'x'\n", "1: unknown key tui.keys ([keys] is a table of its own)"),
         (
             "[profiles.p.agent]\nwindw_size = 3\n",
             "2: unknown key profiles.p.agent.windw_size (did you mean window_size?)",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.events import Key, Resize
 from textual.messages import Layout
@@ -24,6 +24,7 @@ from tau.tui.commands import Commands
 from tau.tui.first_page import FirstPage
 from tau.tui.held import Held
 from tau.tui.in_sight import InSight
+from tau.tui.keys import Keys, bound, rebind
 from tau.tui.messages import (
     Answered,
     EndApp,
@@ -60,22 +61,35 @@ class ChatScreen(Screen[None]):
 
     AUTO_FOCUS = "#prompt"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel the turn", show=False),
-        Binding("f2", "sessions", "Sessions"),
-        Binding("f3", "new", "New session"),
-        Binding("f4", "events", "Events pane"),
-        Binding("f5", "install(0)", "Download the model", show=False),
-        Binding("f8", "install(1)", "Download the smaller model", show=False),
-        Binding("f9", "decline", "Not now", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("end", "end", "Newest", show=False),
+        *bound(
+            {
+                "cancel": "cancel",
+                "sessions": "sessions",
+                "new": "new",
+                "events": "events",
+                "accept-model": "install(0)",
+                "smaller-model": "install(1)",
+                "decline-model": "decline",
+                "page-up": "page(-1)",
+                "page-down": "page(1)",
+                "newest": "end",
+            }
+        )
     ]
 
     def __init__(
-        self, settings: Settings, role: str, warnings: Sequence[str], attention: Attention, *, bare: bool
+        self,
+        settings: Settings,
+        role: str,
+        warnings: Sequence[str],
+        attention: Attention,
+        keys: Keys,
+        *,
+        bare: bool,
     ) -> None:
         super().__init__()
+        rebind(self, keys)
+        self.keys = keys
         self.attention = attention
         self._compositor = InSight()
         self._settings = settings
@@ -113,6 +127,10 @@ class ChatScreen(Screen[None]):
         held.display = False
         yield held
         yield StatusBar(id="status")
+
+    def on_mount(self) -> None:
+        """Give the prompt its keys."""
+        self.prompt.use_keys(self.keys)
 
     # Parts -------------------------------------------------------------------------------------
 

@@ -15,40 +15,45 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tau.config.keys import ACTIONS, listed
 from tau.conversation.commands import COMMANDS
+from tau.tui.keys import Keys, bound, rebind
 
-NAME_WIDTH = 25
+NAME_WIDTH = 34
 
-KEYS = (
-    ("Enter", "send"),
-    ("Ctrl+J, Alt+Enter", "new line; also Shift+Enter where the terminal sends it"),
+FIXED = (
     ("Up, Down", "at the edges: what was sent before; Up takes a waiting message back"),
-    ("Esc", "cancel the running turn; waiting messages return to the prompt"),
-    ("PageUp, PageDown, End", "scroll; PageUp at the top shows 20 earlier turns"),
     ("Tab", "move to reasoning and tool cards; Enter opens one"),
-    ("F1", "this help"),
-    ("F2", "sessions: resume, filter, search, preview"),
-    ("F3", "new session"),
-    ("F4", "events pane"),
-    ("F5, F8, F9", "while a model is offered: download it, the smaller one, or not now"),
-    ("Ctrl+C", "copy what is selected; else put the draft away; else cancel; twice: leave"),
-    ("Ctrl+Q", "leave; nothing is lost"),
 )
+"""Keys that are not the app's to give."""
 
 
 class HelpScreen(ModalScreen[None]):
-    """Keys at the top, commands below."""
+    """The keys in force at the top, commands below.
+
+    Args:
+        keys: The keys in force.
+    """
 
     CSS_PATH = "help.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q,enter", "back", "Back", priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter", "back", "Back", priority=True),
+        *bound({"help": "back"}, priority=["help"]),
+    ]
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__()
+        rebind(self, keys)
+        self._keys = [(listed(keys[action.name]) or "no key", action.does) for action in ACTIONS]
 
     def compose(self) -> ComposeResult:
         """The two lists."""
         with VerticalScroll(id="help"):
-            yield Listed("Keys", KEYS)
+            yield Listed("Keys", [*self._keys, *FIXED])
             yield Listed("Commands", [(spec.usage, spec.help) for spec in COMMANDS])
             note = (
-                "Drag selects text, Ctrl+C copies it. With Shift held, most terminals select by themselves."
+                "Every key can be changed under [keys] in tau.toml. Drag selects text; with Shift held, most "
+                "terminals select by themselves."
             )
             yield Static(Content.assemble((note, "$quiet")), markup=False)
 

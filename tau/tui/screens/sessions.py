@@ -23,6 +23,7 @@ from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 from tau.tui.chains import Chains
 from tau.tui.fit import shorten_end, shorten_path
 from tau.tui.history import turns_of
+from tau.tui.keys import Keys, bound, rebind
 from tau.tui.messages import RowChosen, RowReached
 from tau.tui.widgets.chat import blocks_of
 from tau.tui.widgets.row_list import Row, RowList, Rows
@@ -69,12 +70,14 @@ class SessionPicker(ModalScreen[str | None]):
         conversation: Lists, searches and previews.
         directory: The directory whose sessions are shown first; None for all.
         here: The directory tau works in.
+        keys: The keys in force.
     """
 
     AUTO_FOCUS = "#filter"
     CSS_PATH: ClassVar[list[str | PurePath]] = ["sessions.tcss", "../widgets/row_list.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f2", "dismiss_picker", "Back", priority=True),
+        Binding("escape", "dismiss_picker", "Back", priority=True),
+        *bound({"sessions": "dismiss_picker"}, priority=["sessions"]),
         Binding("tab", "widen", "All directories", priority=True),
         Binding("up", "list('move', -1)", "Up", priority=True, show=False),
         Binding("down", "list('move', 1)", "Down", priority=True, show=False),
@@ -85,8 +88,9 @@ class SessionPicker(ModalScreen[str | None]):
         Binding("enter", "choose", "Resume", priority=True),
     ]
 
-    def __init__(self, conversation: Conversation, directory: str | None, here: str) -> None:
+    def __init__(self, conversation: Conversation, directory: str | None, here: str, keys: Keys) -> None:
         super().__init__()
+        rebind(self, keys)
         self._conversation = conversation
         self._directory = directory
         self._here = here

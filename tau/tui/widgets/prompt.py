@@ -12,6 +12,7 @@ from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
 from tau.display import visible
+from tau.tui.keys import Keys, bound, rebind
 from tau.tui.messages import ScrollChat, Submitted, TakeBack
 
 FOLD_LINES = 8
@@ -35,9 +36,8 @@ class Prompt(TextArea):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", show=False),
-        Binding("pageup", "chat(-1)", "Page up", show=False),
-        Binding("pagedown", "chat(1)", "Page down", show=False),
+        *bound({"send": "send", "newline": "newline", "page-up": "chat(-1)", "page-down": "chat(1)"}),
+        Binding("alt+d", "delete_word_right", "Delete the word to the right", show=False),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
@@ -55,6 +55,11 @@ class Prompt(TextArea):
         self._place: int | None = None
         self._draft = ""
         self._enter: Timer | None = None
+
+    def use_keys(self, keys: Keys) -> None:
+        """Take up the keys in force; what else the app has a key for gets past this widget."""
+        newest = tuple(key for key in keys["newest"] if key != "end")  # which moves in the text here
+        rebind(self, {**keys, "newest": newest}, also_taken=keys)
 
     # What others use ---------------------------------------------------------------------------
 
@@ -107,13 +112,6 @@ class Prompt(TextArea):
     # Keys --------------------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
-            event.stop()
-            event.prevent_default()
-            if self._enter is not None:
-                self._enter_was_a_line()
-            self._enter = self.set_timer(BURST_SECONDS, self._send)
-            return
         if _is_joiner(event.character):
             event.stop()
             event.prevent_default()
@@ -152,6 +150,12 @@ class Prompt(TextArea):
             self.action_delete_left()
         else:
             await self._on_key(event)
+
+    def action_send(self) -> None:
+        """Send, unless more follows at once: then it was a line of a paste."""
+        if self._enter is not None:
+            self._enter_was_a_line()
+        self._enter = self.set_timer(BURST_SECONDS, self._send)
 
     def action_newline(self) -> None:
         """Begin a new line."""

@@ -1,0 +1,57 @@
+"""Binds the actions of the app to the keys in force."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from textual.binding import Binding, BindingsMap
+from textual.dom import DOMNode
+
+from tau.config.keys import BY_NAME
+
+Keys = Mapping[str, tuple[str, ...]]
+"""The keys of every action, by its name; see `tau.config.keys.in_force`."""
+
+
+def bound(actions: Mapping[str, str], *, priority: Collection[str] = ()) -> list[Binding]:
+    """Bindings by the default keys, for a class.
+
+    Args:
+        actions: What is done, in Textual's words, by the names of actions.
+        priority: Those that go before what has the focus.
+    """
+    return [
+        Binding(
+            ",".join(BY_NAME[name].keys),
+            does,
+            BY_NAME[name].does,
+            show=False,
+            id=name,
+            priority=name in priority,
+        )
+        for name, does in actions.items()
+    ]
+
+
+def rebind(node: DOMNode, keys: Keys, *, also_taken: Collection[str] = ()) -> None:
+    """Give a widget, a screen or the app the keys in force.
+
+    A key of an action of tau's goes before what the widget itself does with it, such as an editor.
+
+    Args:
+        node: Its bindings were made by `bound`, beside those that it inherits.
+        keys: The keys in force.
+        also_taken: Names of actions bound elsewhere whose keys are to get past this widget.
+    """
+    mine = [binding for bindings in node._bindings.key_to_bindings.values() for binding in bindings]
+    named = {binding.id: binding for binding in mine if binding.id in BY_NAME}
+    taken = {key for name in (*named, *also_taken) if name for key in keys.get(name, ())}
+    new: dict[str, list[Binding]] = {}
+    for name, binding in named.items():
+        for key in keys.get(str(name), ()):
+            new.setdefault(key, []).append(binding.with_key(key))
+    for binding in mine:
+        if binding.id not in BY_NAME and binding.key not in taken:
+            new.setdefault(binding.key, []).append(binding)
+    node._bindings = BindingsMap()
+    node._bindings.key_to_bindings = new
