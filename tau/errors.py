@@ -7,6 +7,7 @@
     │   ├── SessionNotFound      no such session here
     │   ├── SessionExists        the id is taken
     │   ├── SessionHeld          another process writes it
+    │   │   └── SessionReadOnly  nobody can: its place takes no writes (a StoreWriteFailed, too)
     │   ├── SessionMismatch      recorded under another [agent] context
     │   └── SessionUnusable      present, but cannot be opened at all
     ├── StoreError               a session store as a whole (place, disk, permission)
@@ -117,7 +118,13 @@ class SessionHeld(SessionError):
     Args:
         session_id: The id.
         holder: Who holds it, as a short phrase (``tau tui, process 4711 since 15:30``).
+
+    Attributes:
+        why: Why it can only be read, to stand behind ``Read-only:``.
+        way_on: How to go on all the same.
     """
+
+    way_on = "/fork goes on in a new session"
 
     def __init__(self, session_id: str, holder: str) -> None:
         super().__init__(
@@ -126,6 +133,25 @@ class SessionHeld(SessionError):
             "it can be read here; close it there to write",
         )
         self.holder = holder
+        self.why = f"this session is open in {holder}"
+
+
+class SessionReadOnly(SessionHeld, StoreWriteFailed):
+    """The session is in a place that takes no writes, so it can only be read.
+
+    Args:
+        session_id: The id.
+        path: The file that could not be opened for writing.
+        reason: Why, in the system's words.
+    """
+
+    way_on = "with TAU_DATA_DIR tau records elsewhere"
+
+    def __init__(self, session_id: str, path: str, reason: str) -> None:
+        super().__init__(session_id, f"a place that cannot be written ({reason})")
+        self.why = f"this session is in {self.holder}"
+        self.message = f"Session {session_id} cannot be gone on with: {path} cannot be written ({reason})"
+        self.hint = f"`tau sessions show {session_id}` prints it; with TAU_DATA_DIR tau records elsewhere"
 
 
 class ModelError(TauError):

@@ -1,7 +1,8 @@
 """What happens in a conversation, as one closed union of frozen records.
 
 Turn events are live: `Conversation.send` yields them and every channel renders the same ones; they are
-not stored. Agent events are stored: one JSON object a line in a session's ``events.jsonl``.
+not stored. Neither are those of a command of the person's, from `Conversation.run`. Agent events are stored:
+one JSON object a line in a session's ``events.jsonl``.
 Every turn yields exactly one `TurnEnd`, and it is the last event of the turn.
 """
 
@@ -69,9 +70,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The person's message was accepted; it is the next message of the history."""
+    """The person's message was accepted; it is the next message of the history.
+
+    `images` are the labels of those that went along, such as ``[Image: a.png · 120 kB · 800×600]``.
+    """
 
     text: str
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +240,45 @@ TurnEvent: TypeAlias = (
     | TurnEnd
 )
 
+# The person's own commands -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStarted:
+    """A command of the person's begins to run; `shared` says whether the model will be told of it."""
+
+    command: str
+    shared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """Output of the running command, as it comes. Neighbouring ones may be merged."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnded:
+    """The command is over, or was not run; the last event of each.
+
+    Attributes:
+        output: All of its output as a tool's result has it, with how it ended in the last line.
+        status: ``cancelled`` when the person stopped it; ``error`` as well for an exit code other than 0.
+        duration: Seconds.
+        notice: What the person is to know: why it was not run, or that its output is not saved; or empty.
+        ran: Whether it was run.
+    """
+
+    output: str = ""
+    status: ToolStatus = "success"
+    duration: float = 0.0
+    notice: str = ""
+    ran: bool = True
+
+
+CommandEvent: TypeAlias = CommandStarted | CommandOutput | CommandEnded
+
 # Agent events -----------------------------------------------------------------------------------
 
 
@@ -310,7 +354,32 @@ class ErrorRecord:
     kind: Literal["error"] = "error"
 
 
-AgentEvent: TypeAlias = ToolCallRecord | ApprovalRecord | TurnLimitRecord | NoticeRecord | ErrorRecord
+@dataclass(frozen=True, slots=True)
+class SharedCommandRecord:
+    """A command that the person ran, whose output goes along with their next message.
+
+    Attributes:
+        command: As it was typed.
+        output: As a tool's result has it, with how it ended in the last line.
+        status: How it ended; see `CommandEnded`.
+        duration: Seconds.
+        messages: Messages on record when it was over: the person's next one, which names `shared_id`, has it.
+        shared_id: Tells it from others of the session.
+    """
+
+    command: str
+    output: str
+    status: ToolStatus
+    duration: float
+    messages: int
+    shared_id: str
+    at: str = field(default_factory=utc_now)
+    kind: Literal["shared_command"] = "shared_command"
+
+
+AgentEvent: TypeAlias = (
+    ToolCallRecord | ApprovalRecord | TurnLimitRecord | NoticeRecord | ErrorRecord | SharedCommandRecord
+)
 
 _KINDS: dict[str, type[AgentEvent]] = {
     "tool_call": ToolCallRecord,
@@ -318,6 +387,7 @@ _KINDS: dict[str, type[AgentEvent]] = {
     "turn_limit": TurnLimitRecord,
     "notice": NoticeRecord,
     "error": ErrorRecord,
+    "shared_command": SharedCommandRecord,
 }
 
 

@@ -1,8 +1,8 @@
 """The log file that every channel writes, and what a terminal shows of it; secrets are masked in both.
 
-``<data>/logs/tau.log`` takes INFO and up, with tracebacks. Several processes may write it at once: a record
-is one appended write, and a process that finds the file rotated away opens the new one. What people and
-models say is never logged.
+``<data>/logs/tau.log`` takes INFO and up, with tracebacks; what libraries log goes there alone. Several
+processes may write it at once: a record is one appended write, and a process that finds the file rotated away
+opens the new one. What people and models say is never logged.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ class _TerminalFormatter(logging.Formatter):
     """What happened, on one line, as tau speaks; the traceback is in the file."""
 
     def format(self, record: logging.LogRecord) -> str:
-        source = "" if record.name.partition(".")[0] == "tau" else f"{record.name}: "
-        return one_line(f"tau: {source}{mask(record.getMessage())}")
+        return one_line(f"tau: {mask(record.getMessage())}")
 
 
 class LogFile(logging.Handler):
@@ -133,11 +132,19 @@ class LogFile(logging.Handler):
             self.open()
 
 
+def keep_off_terminal() -> None:
+    """Let nothing that libraries log or warn of reach stderr by itself, also where there is no log."""
+    if not _installed:
+        _installed.append(logging.NullHandler())
+        logging.getLogger().addHandler(_installed[0])
+    logging.captureWarnings(capture=True)
+
+
 def setup_logging(settings: Settings, *, channel: str, verbose: bool = False) -> list[str]:
     """Send what is logged in this process to the log file and, except from the TUI, to stderr.
 
-    The terminal gets WARNING and up, with `verbose` INFO, one line each. Without a channel the file is opened
-    when there is something to log. May be called again; the last call counts.
+    The terminal gets tau's own WARNING and up, with `verbose` INFO, one line each. Without a channel the file
+    is opened when there is something to log. May be called again; the last call counts.
 
     Args:
         settings: Where the log is, and which variables hold keys.
@@ -165,6 +172,7 @@ def setup_logging(settings: Settings, *, channel: str, verbose: bool = False) ->
         terminal = logging.StreamHandler(sys.stderr)
         terminal.setLevel(logging.INFO if verbose else logging.WARNING)
         terminal.setFormatter(_TerminalFormatter())
+        terminal.addFilter(logging.Filter("tau"))
         handlers.append(terminal)
     _replace_handlers(handlers)
     return warnings

@@ -20,8 +20,10 @@ from typing import TypeVar
 
 from tau.config.places import is_directory
 from tau.errors import InvalidSessionId, SessionNotFound, SessionUnusable, TauError
+from tau.sessions.chains import fronts
 from tau.sessions.hits import scan, search_index
 from tau.sessions.index import SCHEMA, Index, Row, Text
+from tau.sessions.index_file import remove_unused
 from tau.sessions.names import pick
 from tau.sessions.reconcile import RebuildReport, Reconciler, text_of
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary, StoredMessage
@@ -42,6 +44,9 @@ RESERVE_SECONDS = 600.0
 
 SWEEP_SECONDS = 3600.0
 """How often every session is compared with the index in the background."""
+
+OUTDATED_SECONDS = 7 * 86400.0
+"""How long the index of an earlier version is kept for that version after it was last written."""
 
 UPKEEP_SECONDS = (0.25, 60.0)
 """The pauses between pieces of work in the background: while there is some, and when there is none."""
@@ -72,12 +77,14 @@ class Catalog:
     def __init__(self, store: SessionStore, *, state_dir: Path) -> None:
         self.store = store
         self._reconciler: Reconciler | None = None
+        self._outdated: list[Path] = []
         capabilities = store.capabilities
         if capabilities.persistent and not capabilities.search:
             place = capabilities.location
             place = os.path.realpath(place) if is_directory(Path(place)) else place
             key = hashlib.sha256(f"{store.name}\0{place}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
             self._reconciler = Reconciler(store, Index(state_dir / "index" / f"{key}-{SCHEMA}"))
+            self._outdated = [state_dir / "index" / f"{key}-{version}" for version in range(1, SCHEMA)]
         self._lock = threading.Lock()
         self._told = False
         self._retry_at = 0.0
@@ -91,7 +98,7 @@ class Catalog:
     def summaries(self, query: ListQuery) -> list[SessionSummary]:
         """The sessions `query` wants as the record has them, newest first, ties by id, descending."""
         found = self._indexed(lambda reconciler: reconciler.newest(query))
-        return self.store.summaries(query) if found is None else found
+        return self._unindexed(query) if found is None else found
 
     def count(self, query: ListQuery) -> int:
         """How many sessions `query` wants, whatever its limit and offset."""
@@ -101,9 +108,13 @@ class Catalog:
             return reconciler.index.count(query)
 
         found = self._indexed(counted)
-        return (
-            len(self.store.summaries(replace(query, limit=EVERYTHING, offset=0))) if found is None else found
-        )
+        return len(self._unindexed(replace(query, limit=EVERYTHING, offset=0))) if found is None else found
+
+    def _unindexed(self, query: ListQuery) -> list[SessionSummary]:
+        if not query.fold_chains:
+            return self.store.summaries(query)
+        everything = self.store.summaries(replace(query, limit=EVERYTHING, offset=0, fold_chains=False))
+        return list(fronts(everything))[query.offset :][: query.limit]
 
     def problems(self) -> dict[str, str]:
         """Why sessions are not listed although they are there, by id: those that cannot be read."""
@@ -125,20 +136,24 @@ class Catalog:
                 reasons[session_id] = str(error)
         return reasons
 
-    def resolve(self, target: str, *, directory: str | None, exclude: str | None = None) -> str:
+    def resolve(
+        self, target: str, *, directory: str | None, exclude: str | None = None, one_shots: bool = False
+    ) -> str:
         """The id of the session a person means.
 
         Args:
             target: Empty for the newest listed session; else an id, a name, or the beginning of an id.
             directory: The real path whose sessions are meant by recency and name; None for every one.
             exclude: A session never meant by recency (the current one).
+            one_shots: Whether the newest session may be a one-shot.
 
         Raises:
             SessionNotFound: There is none, or several fit; it says where tau looked.
         """
         place = "any directory" if directory is None else plain(directory)
         if not target:
-            newest = self.summaries(ListQuery(directory=directory, limit=1, exclude=exclude))
+            query = ListQuery(directory=directory, limit=1, exclude=exclude, one_shots=one_shots)
+            newest = self.summaries(query)
             if newest:
                 return newest[0].session_id
             hint = (
@@ -236,11 +251,17 @@ class Catalog:
     # Search -----------------------------------------------------------------------------------
 
     def search(self, words: str, query: ListQuery) -> list[SearchHit]:
-        """Messages that hold every word, best first, then newest; also names and titles.
+        """Messages that hold every word, best first, then newest, summaries last; also names and titles.
 
-        The last word may be the beginning of one; quotes make a phrase. A hit in a name or title has the
-        role ``title`` and index 0. `query` says which sessions, how many hits and how many to skip.
+        The last word may be the beginning of one; quotes make a phrase. A message that was copied to other
+        sessions is found once, where it was first recorded if that is among the sessions. A hit in a name or
+        title has the role ``title`` and index 0; of a chain the newest session is named.
+
+        Args:
+            words: What a person typed.
+            query: Which sessions, how many hits and how many to skip. Chains are not folded.
         """
+        query = replace(query, fold_chains=False)
         terms = parse(words)
         if not terms:
             return []
@@ -270,7 +291,8 @@ class Catalog:
             row = reconciler.index.row(session_id)
             seen = indexed = row.indexed if row else 0
             batch: list[Text] = []
-            for text in (text_of(session_id, s) for s in session.messages(offset=first, limit=count)):
+            meta = session.meta()
+            for text in (text_of(session_id, meta, s) for s in session.messages(offset=first, limit=count)):
                 if text.index <= indexed:  # a gap is left to the next fill
                     indexed = max(indexed, text.index + 1)
                     batch.append(text)
@@ -401,6 +423,7 @@ class Catalog:
 
     def _keep_up(self) -> None:
         """Take in what is behind and sweep, a little at a time, so that nobody waits for it."""
+        remove_unused(self._outdated, seconds=OUTDATED_SECONDS)
         pause = UPKEEP_SECONDS[0]
         while not self._stop.wait(pause):
             busy = self._indexed(_keep_up_a_little)

@@ -5,7 +5,7 @@ Every form is written as it is read, so a long session needs no more memory than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tau.sessions.export_html import HtmlForm
 from tau.sessions.export_json import JsonForm
 from tau.sessions.export_markdown import MarkdownForm
 from tau.sessions.export_parts import Form, Section, TextOut, Writer
-from tau.sessions.lineage import Read, whole_chain
+from tau.sessions.lineage import Read, look_behind, whole_chain
 from tau.sessions.records import Damage
 from tau.sessions.store import SessionReader
 
@@ -65,6 +65,8 @@ def export_session(form: str, reader: SessionReader, out: TextOut) -> ExportRepo
 def export_chain(form: str, read: Read, session_id: str, out: TextOut) -> ExportReport:
     """Write a session with all that it continues and that continues it, oldest first, each message once.
 
+    The sessions behind it are written as far as it goes on from them.
+
     Args:
         form: A key of `FORMS`.
         read: Opens a session for reading.
@@ -75,7 +77,8 @@ def export_chain(form: str, read: Read, session_id: str, out: TextOut) -> Export
         SessionError: A session cannot be read, or the text is not whole; what was written is not to be used.
         OSError: The file refused.
     """
-    return _export(form, read, whole_chain(read, session_id), out, whole=True)
+    ends = look_behind(read, session_id).ends
+    return _export(form, read, whole_chain(read, session_id), out, ends)
 
 
 def _export(
@@ -83,8 +86,7 @@ def _export(
     read: Callable[[str], AbstractContextManager[SessionReader]],
     sessions: Sequence[str],
     out: TextOut,
-    *,
-    whole: bool = False,
+    ends: Mapping[str, int] | None = None,
 ) -> ExportReport:
     writer = Writer(sessions[-1], out)
     document = FORMS[form](writer, sessions)
@@ -94,11 +96,11 @@ def _export(
     missing: list[str] = []
     for session_id in sessions:
         with read(session_id) as reader:
-            section = Section(reader, sessions, written)
+            section = Section(reader, sessions, written, (ends or {}).get(session_id))
             events += document.session(section)
             copies += section.copies
             damage += reader.damage()
-            if whole:
+            if ends is not None:
                 behind = (section.summary.text(key) for key in ("compacted_from", "forked_from"))
                 missing += [other for other in behind if other and other not in sessions]
     document.end()

@@ -10,12 +10,15 @@ from typing import Any
 
 from tau.sessions.export_html_style import STYLE
 from tau.sessions.export_parts import (
+    Beyond,
     Copies,
     Section,
     Writer,
+    beyond_line,
     blocks_of,
     bytes_of,
     copies_line,
+    events_beyond_line,
     json_text,
     pretty,
     visible,
@@ -49,12 +52,16 @@ class HtmlForm:
                 write(f'<p class="note lost">{_text(said)}</p>\n')
             elif isinstance(item, Copies):
                 write(f'<p class="note">{_text(copies_line(item))}</p>\n')
+            elif isinstance(item, Beyond):
+                write(f'<p class="note">{_text(beyond_line(item))}</p>\n')
             else:
                 self._message(section, item)
-        events = section.reader.events()
+        events = section.events()
         if events:
             lines = "\n".join(json_text(event) for event in events)
             write(_folded("Agent events", f"{len(events)}", _pre(lines)) + "\n")
+        if section.events_beyond:
+            write(f'<p class="note">{_text(events_beyond_line(section.events_beyond))}</p>\n')
         for part in section.check():
             recovered = "; its content was had from elsewhere" if part.recovered else ""
             write(f'<p class="note lost">{_text(f"{part.part}: {part.reason}{recovered}.")}</p>\n')
@@ -107,7 +114,7 @@ class HtmlForm:
         kind, who = _speaker(stored.message)
         facts = [str(stored.index), stored.created_at[:19].replace("T", " ")]
         if section.is_summary(stored):
-            kind, who = "summary", "Summary of the session before" if stored.index == 0 else who
+            kind, who = "summary", who if stored.index else f"Summary of session {section.summarized}"
         if stored.redacted:
             facts.append("redacted")
         if origin := origin_of(stored.message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from tau.sessions.export_parts import Copies, Section, Writer, json_text
+from tau.sessions.export_parts import Beyond, Copies, Section, Writer, json_text
 from tau.sessions.records import StoredMessage, origin_of
 
 FORMAT = 1
@@ -26,6 +26,7 @@ class JsonForm:
         self._before = ","
         separator = "\n"
         copies: list[dict[str, Any]] = []
+        beyond: list[int] = []
         for item in section:
             if isinstance(item, StoredMessage):
                 write(f"{separator}{json_text(_message(section, item))}")
@@ -35,11 +36,13 @@ class JsonForm:
                     {"index": index, "origin": _origin(item.session_id, item.origin + index - item.first)}
                     for index in range(item.first, item.last + 1)
                 ]
-        reader = section.reader
-        state, events = reader.agent_state(), reader.events()
-        write(f'\n],\n"copies": {json_text(copies)},\n"agent_state": {json_text(state)},\n"events": [')
+            elif isinstance(item, Beyond):
+                beyond += range(item.first, item.last + 1)
+        state, events = section.agent_state(), section.events()
+        write(f'\n],\n"copies": {json_text(copies)},\n"beyond": {json_text(beyond)},')
+        write(f'\n"agent_state": {json_text(state)},\n"events": [')
         write(",".join(f"\n{json_text(event)}" for event in events))
-        write(f'\n],\n"damage": {json_text(section.check())}}}')
+        write(f'\n],\n"events_beyond": {section.events_beyond},\n"damage": {json_text(section.check())}}}')
         return len(events)
 
     def end(self) -> None:

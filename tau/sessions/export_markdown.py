@@ -7,11 +7,15 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from tau.sessions.export_parts import (
+    Beyond,
     Copies,
     Section,
     Writer,
+    beyond_line,
     blocks_of,
+    bytes_of,
     copies_line,
+    events_beyond_line,
     json_text,
     pretty,
     visible,
@@ -47,12 +51,16 @@ class MarkdownForm:
                 )
             elif isinstance(item, Copies):
                 write(f"\n*{_line(copies_line(item))}*\n")
+            elif isinstance(item, Beyond):
+                write(f"\n*{beyond_line(item)}*\n")
             else:
                 self._message(section, item)
-        events = section.reader.events()
+        events = section.events()
         if events:
             write("\n## Agent events\n\n")
             write(_fence("\n".join(json_text(event) for event in events), "json") + "\n")
+        if section.events_beyond:
+            write(f"\n*{events_beyond_line(section.events_beyond)}*\n")
         damage = section.check()
         if damage:
             write("\n## Damage\n\n")
@@ -79,13 +87,13 @@ class MarkdownForm:
             write(f"- {_line(key)}: {_code(str(value))}\n")
 
     def _message(self, section: Section, stored: StoredMessage) -> None:
-        marks = [
-            str(stored.index),
-            _line(str(stored.message.get("role", "unknown"))),
-            _line(stored.created_at),
-        ]
-        if section.is_summary(stored):
-            marks.append("summary of the session before")
+        who = _line(str(stored.message.get("role", "unknown")))
+        sums_up = section.is_summary(stored)
+        if sums_up and not stored.index:
+            who = f"Summary of session {_line(section.summarized)}"
+        marks = [str(stored.index), who, _line(stored.created_at)]
+        if sums_up and stored.index:
+            marks.append("reply to the summary")
         if stored.redacted:
             marks.append("redacted")
         if origin := origin_of(stored.message):
@@ -138,10 +146,24 @@ def _block(kind: str, value: object) -> str:
             else [_fence(json_text(results), "json")]
         )
         return "\n\n".join([f"Tool result ({use_id}, {status}):", *shown])
+    if kind == "image" and (image := _image(value)):
+        return image
     return f"{_code(kind)}:\n\n{_fence(pretty(value), 'json')}"
 
 
+def _image(value: object) -> str:
+    """What stands for an image; empty where it is none."""
+    source = value.get("source") if isinstance(value, Mapping) else None
+    data = bytes_of(source.get("bytes")) if isinstance(source, Mapping) else None
+    if data is None or not isinstance(value, Mapping):
+        return ""
+    form = _line(str(value.get("format", "")))
+    return f"*{form} picture ({len(data):,} bytes), which an export as HTML shows*"
+
+
 def _result(item: object) -> str:
+    if isinstance(item, Mapping) and set(item) == {"image"} and (image := _image(item["image"])):
+        return image
     if isinstance(item, Mapping) and set(item) == {"text"} and isinstance(item["text"], str):
         return _fence(item["text"])
     return _fence(pretty(item), "json")

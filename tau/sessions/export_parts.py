@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import msgspec
 
 from tau.errors import SessionUnusable
+from tau.sessions.export_events import KeptEvents
 from tau.sessions.listing import links
-from tau.sessions.records import Damage, StoredMessage, origin_of
+from tau.sessions.records import AgentState, Damage, StoredMessage, origin_of, summary_of
 from tau.sessions.store import SessionReader
 
 PAGE = 200
@@ -94,6 +96,19 @@ class Copies:
     origin: int
 
 
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """The messages of a session that are left out, because the conversation does not go on from them.
+
+    Attributes:
+        first: Index of the first.
+        last: Index of the last.
+    """
+
+    first: int
+    last: int
+
+
 class Section:
     """One session of an export.
 
@@ -101,17 +116,28 @@ class Section:
         reader: The session.
         sessions: The ids of all sessions of the export.
         written: The messages written so far, by session and index of the original; added to here.
+        end: How many of its messages the export has; None for all.
     """
 
     def __init__(
-        self, reader: SessionReader, sessions: Collection[str], written: set[tuple[str, int]]
+        self,
+        reader: SessionReader,
+        sessions: Collection[str],
+        written: set[tuple[str, int]],
+        end: int | None = None,
     ) -> None:
         self.reader = reader
         self.summary = reader.summary()
-        self.total = reader.count()
+        self.recorded = reader.count()
+        self.total = self.recorded if end is None else min(end, self.recorded)
+        if self.recorded and not self.total:  # its title is what was said there first
+            meta = {key: value for key, value in self.summary.meta.items() if key != "title"}
+            self.summary = replace(self.summary, meta=meta)
         self.written = 0
         self.copies = 0
+        self.events_beyond = 0
         self._seen: set[int] = set()
+        self._kept = KeptEvents()
         self._sessions = sessions
         self._written = written
 
@@ -121,11 +147,20 @@ class Section:
         return [Link(phrase, other, other in self._sessions) for phrase, other in links(self.summary)]
 
     def is_summary(self, stored: StoredMessage) -> bool:
-        """Whether a message is no part of what was said, but the summary a continued session begins with."""
-        begins = stored.index < 2 and bool(self.summary.text("compacted_from"))
-        return begins and origin_of(stored.message) is None
+        """Whether a message is no part of what was said: a summary the session goes on from, or its reply."""
+        if stored.index > 1 or not self.summarized:
+            return False
+        begins = self.summary.text("compacted_from") if stored.index else ""
+        origin = origin_of(stored.message)
+        return stored.index == 0 or (origin is None if begins else origin is not None and origin[1] == 1)
 
-    def __iter__(self) -> Iterator[StoredMessage | Copies | Damage]:
+    @cached_property
+    def summarized(self) -> str:
+        """The session that the first message sums up; empty when that is what somebody said."""
+        first = self.reader.messages(limit=1)
+        return summary_of(first[0], self.summary.text("compacted_from")) if first else ""
+
+    def __iter__(self) -> Iterator[StoredMessage | Copies | Damage | Beyond]:
         """Each message, and in its place each that is lost or left out."""
         run: Copies | None = None
         for item in self._items():
@@ -148,6 +183,8 @@ class Section:
             yield item
         if run is not None:
             yield run
+        if self.recorded > self.total:
+            yield Beyond(self.total, self.recorded - 1)
 
     def _key(self, stored: StoredMessage) -> tuple[str, int]:
         return origin_of(stored.message) or (self.summary.session_id, stored.index)
@@ -160,9 +197,23 @@ class Section:
             for index in range(offset, offset + limit):
                 if index in page:
                     self._seen.add(index)
+                    self._kept.saw(page[index])
                     yield page[index]
                 elif index in lost:
                     yield lost[index]
+
+    def events(self) -> Sequence[Mapping[str, Any]]:
+        """The agent events of the messages, once all were written; `events_beyond` counts those left out."""
+        events = self.reader.events()
+        if self.recorded == self.total:
+            return events
+        kept = self._kept.of(events, self.total)
+        self.events_beyond = len(events) - len(kept)
+        return kept
+
+    def agent_state(self) -> AgentState | None:
+        """The agent's state; None where it is that of a conversation which went on elsewhere."""
+        return self.reader.agent_state() if self.recorded == self.total else None
 
     def check(self) -> tuple[Damage, ...]:
         """What could not be read, once all were written.
@@ -186,7 +237,9 @@ class Section:
     def closing(self) -> str:
         """How many of the messages were written, as the form's last word on the session."""
         copies = f"; {self.copies} left out as copies" if self.copies else ""
-        return f"{self.written} of {self.total} messages{copies}."
+        beyond = self.recorded - self.total
+        rest = f"; {beyond} no part of this conversation" if beyond else ""
+        return f"{self.written} of {self.recorded} messages{copies}{rest}."
 
 
 class Form(Protocol):
@@ -231,6 +284,21 @@ def copies_line(copies: Copies) -> str:
         f"Messages {copies.first} to {copies.last} are copies of messages {copies.origin} to "
         f"{copies.origin + count} of session {copies.session_id}."
     )
+
+
+def beyond_line(beyond: Beyond) -> str:
+    """Said in place of messages that are left out because the conversation does not go on from them."""
+    goes_on = f", which goes on from message {beyond.first - 1} in another session" if beyond.first else ""
+    if beyond.first == beyond.last:
+        return f"Message {beyond.first} is no part of this conversation{goes_on}."
+    return f"Messages {beyond.first} to {beyond.last} are no part of this conversation{goes_on}."
+
+
+def events_beyond_line(count: int) -> str:
+    """Said behind the agent events where some are left out with the messages they belong to."""
+    if count == 1:
+        return "1 agent event is no part of this conversation."
+    return f"{count} agent events are no part of this conversation."
 
 
 def json_text(value: object) -> str:

@@ -24,7 +24,7 @@ from tau.sessions.file_folder import (
 )
 from tau.sessions.file_journal import JournalWriter
 from tau.sessions.file_journal_lines import META, SESSION, Entry
-from tau.sessions.file_lock import SessionLock, current_holder
+from tau.sessions.file_lock import LOCK_NAME, SessionLock, current_holder
 from tau.sessions.file_reader import FileReader
 from tau.sessions.file_writer import FileWriter
 from tau.sessions.plain_json import encode, now_stamp, patched, stamp_text
@@ -79,8 +79,8 @@ class FileStore(SessionStore):
         with self._sessions(session_id) as sessions:
             folder = Folder(session_id, self._place, sessions)
         try:
-            with folder.writing(".lock"):
-                lock = SessionLock(session_id, folder.root, self._channel)
+            with folder.writing(LOCK_NAME):
+                lock = SessionLock(session_id, folder.root, folder.path(LOCK_NAME), self._channel)
         except BaseException:
             folder.close()
             raise

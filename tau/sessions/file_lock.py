@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from tau.errors import SessionHeld, StoreError
+from tau.errors import SessionHeld, SessionReadOnly, StoreError
 from tau.sessions import file_system as fs
 from tau.sessions.boot import boot_id
 from tau.sessions.plain_json import NotJson, decode_object, encode, now_stamp, stamp_text
@@ -23,6 +23,7 @@ from tau.sessions.records import Holder
 
 LOCK_NAME = ".lock"
 _HELD = (errno.EAGAIN, errno.EACCES)
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _TRIES = 12
 _PAUSE_SECONDS = 0.01
 """A `holder` that looks takes the lock for some microseconds; a hold that meets one tries again."""
@@ -34,16 +35,23 @@ class SessionLock:
     Args:
         session_id: The session.
         directory: Its open folder.
+        path: The whole path of the lock, for messages.
         channel: The channel that holds it.
 
     Raises:
         SessionHeld: Somebody else holds it.
+        SessionReadOnly: It is in a place that takes no writes.
         StoreError: The file system has no locks.
         OSError: The lock file cannot be opened.
     """
 
-    def __init__(self, session_id: str, directory: int, channel: str) -> None:
-        self._descriptor = fs.open_for_append(LOCK_NAME, directory)
+    def __init__(self, session_id: str, directory: int, path: str, channel: str) -> None:
+        try:
+            self._descriptor = fs.open_for_append(LOCK_NAME, directory)
+        except OSError as error:
+            if error.errno in _READ_ONLY:
+                raise SessionReadOnly(session_id, path, os.strerror(error.errno)) from error
+            raise
         try:
             self._take(session_id)
             self._refuse_other_machine(session_id)

@@ -133,14 +133,43 @@ class FileReader(SessionReader):
 
     def messages(self, *, offset: int = 0, limit: int | None = None) -> list[StoredMessage]:
         """A few from their files; most of a session from the log, where it still says what the files hold."""
+        start, end, from_log = self._asked(offset, limit)
+        if from_log:
+            return self._many(start, end)
+        return list(self._each(start, end))
+
+    def stream(self, *, offset: int = 0, limit: int | None = None) -> Iterator[StoredMessage]:
+        """From where `messages` has them; the log is read once, a piece of it in memory at a time."""
+        start, end, from_log = self._asked(offset, limit)
+        if from_log:
+            with self._folder.reading(".journal"):
+                files = self.message_files()
+                for header, _begin, body in self._journal.scan_bodies():
+                    if header.kind != MESSAGE or not start <= header.key < end:
+                        continue
+                    # What the log has elsewhere, or not as the file has it, is had one by one.
+                    yield from self._each(start, header.key)
+                    start = header.key
+                    if files.get(message_name(start)) == (header.size, header.mtime_ns):
+                        with contextlib.suppress(NotJson):
+                            message = stored_message(start, body)
+                            start += 1
+                            yield message
+        yield from self._each(start, end)
+
+    def _asked(self, offset: int, limit: int | None) -> tuple[int, int, bool]:
+        """The first index asked for, the end of them, and whether the log is the place to read them from."""
         count = self.count()
         start = min(max(offset, 0), count)
         end = count if limit is None else min(count, start + max(limit, 0))
         wanted = end - start
-        if wanted > _FEW and wanted * 4 > count and self._last() is not None:
-            return self._many(start, end)
-        found = (self._message_from_file(index) for index in range(start, end))
-        return [message for message in found if message is not None]
+        return start, end, wanted > _FEW and wanted * 4 > count and self._last() is not None
+
+    def _each(self, start: int, end: int) -> Iterator[StoredMessage]:
+        for index in range(start, end):
+            message = self._message_from_file(index)
+            if message is not None:
+                yield message
 
     def may_hold(self, words: Sequence[str]) -> bool:
         """By looking at the log, and at the files that are not as it has them."""

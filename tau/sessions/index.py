@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from tau.sessions.index_file import IndexFile
 from tau.sessions.records import ListQuery, SessionSummary
-from tau.sessions.searching import Term, clean, has_literals, index_text, match_expression
+from tau.sessions.searching import clean, index_text
 
-SCHEMA = 1
+SCHEMA = 3
 """Version of the tables. Part of the folder's name, so that two versions of tau do not rebuild by turns."""
 
 LABELS = -1
@@ -28,7 +28,8 @@ _TABLES = """
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY, updated_at TEXT NOT NULL, created_at TEXT NOT NULL, message_count INTEGER NOT NULL,
     meta TEXT NOT NULL, directory TEXT NOT NULL, name TEXT NOT NULL, title TEXT NOT NULL,
-    listed INTEGER NOT NULL,             -- a plain listing shows it
+    continued_by TEXT NOT NULL,          -- the session that goes on after a summary of this one
+    listed INTEGER NOT NULL,             -- 1: a plain listing shows it; 2: one that wants one-shots does
     problem TEXT NOT NULL DEFAULT '',    -- why it cannot be read
     indexed INTEGER NOT NULL DEFAULT 0,  -- messages that are in `words`
     labelled INTEGER NOT NULL DEFAULT 0, -- whether name and title are in `words`
@@ -45,8 +46,10 @@ CREATE TABLE reserved_names (directory TEXT, name TEXT, at REAL NOT NULL, PRIMAR
 CREATE TABLE facts (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE texts (
     number INTEGER PRIMARY KEY, session_id TEXT NOT NULL, place INTEGER NOT NULL, role TEXT NOT NULL,
+    origin TEXT, origin_place INTEGER,   -- the message that this one is a copy of
     text TEXT NOT NULL, UNIQUE (session_id, place)
 );
+CREATE INDEX summaries ON texts (number) WHERE role = 'summary';
 CREATE VIRTUAL TABLE words USING fts5(body, content='', tokenize='ascii');
 """
 
@@ -70,12 +73,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A message's words, or a session's name and title under the index `LABELS`."""
+    """A message's words, or a session's name and title under the index `LABELS`.
+
+    Attributes:
+        session_id: The session.
+        index: The message's index in it.
+        role: As `SearchHit.role` says.
+        text: The words.
+        origin: The session and index of the message that this one is a copy of; None when it is none.
+    """
 
     session_id: str
     index: int
     role: str
     text: str
+    origin: tuple[str, int] | None = None
 
 
 class Index(IndexFile):
@@ -98,14 +110,14 @@ class Index(IndexFile):
 
     def newest(self, query: ListQuery) -> list[Row]:
         """The readable sessions a query wants, newest first, ties by id, descending."""
-        where, values = _where(query)
+        where, values = where_of(query)
         sql = _select(f"WHERE {where} ORDER BY updated_at DESC, id DESC LIMIT ? OFFSET ?")
         with self.connection() as connection:
             return [_row(found) for found in connection.execute(sql, [*values, query.limit, query.offset])]
 
     def count(self, query: ListQuery) -> int:
         """How many sessions a query wants, paging aside."""
-        where, values = _where(query)
+        where, values = where_of(query)
         with self.connection() as connection:
             found = connection.execute(
                 f"SELECT count(*) FROM sessions s WHERE {where}",  # noqa: S608 - `where` holds constants only
@@ -170,8 +182,9 @@ class Index(IndexFile):
                         clean(summary.text("directory")),
                         clean(summary.text("name")),
                         clean(summary.text("title")),
+                        clean(summary.text("compacted_to")),
                     ),
-                    *(not problem and _PLAIN.wants(summary), problem, now),
+                    *(0 if problem else _listed(summary), problem, now),
                 ]
                 connection.execute(
                     _PUT,
@@ -293,44 +306,29 @@ class Index(IndexFile):
             _forget_texts(connection, session_id)
             connection.execute("UPDATE sessions SET indexed = 0, labelled = 0 WHERE id = ?", [session_id])
 
-    def search(self, terms: Sequence[Term], query: ListQuery) -> Generator[Text, None, None]:
-        """Texts that hold every term, of the sessions a query wants, best first, then newest."""
-        where, values = _where(query)
-        expression = match_expression(terms)
-        joined = "texts t JOIN sessions s ON s.id = t.session_id"
-        newest = "s.updated_at DESC, s.id DESC, t.place"
-        if expression:
-            joined, where = f"words JOIN {joined}", f"words MATCH ? AND t.number = words.rowid AND {where}"
-            values, order = [expression, *values], f"bm25(words), {newest}"
-        else:
-            order = newest
-        with self.connection() as connection:
-            numbers = connection.execute(
-                f"SELECT t.number FROM {joined} WHERE {where} ORDER BY {order}",  # noqa: S608 - constants only
-                values,
-            )
-            for (number,) in numbers.fetchall():
-                found = connection.execute(
-                    "SELECT session_id, place, role, text FROM texts WHERE number = ?", [number]
-                ).fetchone()
-                if found and has_literals(found[3], terms):
-                    yield Text(*found)
-
 
 _PLAIN = ListQuery()
+_WITH_ONE_SHOTS = ListQuery(one_shots=True)
 _PUT = """
 INSERT INTO sessions (id, updated_at, created_at, message_count, meta, directory, name, title,
-    listed, problem, checked)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    continued_by, listed, problem, checked)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
     labelled = labelled AND name = excluded.name AND title = excluded.title,
     updated_at = excluded.updated_at, created_at = excluded.created_at,
     message_count = excluded.message_count, meta = excluded.meta, directory = excluded.directory,
-    name = excluded.name, title = excluded.title, listed = excluded.listed, problem = excluded.problem,
+    name = excluded.name, title = excluded.title, continued_by = excluded.continued_by,
+    listed = excluded.listed, problem = excluded.problem,
     checked = excluded.checked, revision = revision + 1
 WHERE ? IS NULL OR revision = ?
 """
 _COLUMNS = "id, updated_at, created_at, message_count, meta, problem, revision, indexed"
+
+
+def _listed(summary: SessionSummary) -> int:
+    if _PLAIN.wants(summary):
+        return 1
+    return 2 if _WITH_ONE_SHOTS.wants(summary) else 0
 
 
 def _encode(summary: SessionSummary) -> str:
@@ -349,21 +347,36 @@ def _row(found: tuple[str, str, str, int, str, str, int, int]) -> Row:
     return Row(summary, problem, revision, indexed)
 
 
-def _where(query: ListQuery) -> tuple[str, list[str]]:
-    parts, values = ["s.problem = ''"], []
+def where_of(query: ListQuery, table: str = "s") -> tuple[str, list[str]]:
+    """The condition for the sessions a query wants, and its values.
+
+    Args:
+        query: Its limit and offset do not matter.
+        table: What the statement calls the table of sessions.
+    """
+    parts, values = [f"{table}.problem = ''"], []
     if query.directory is not None:
-        parts.append("s.directory = ?")
+        parts.append(f"{table}.directory = ?")
         values.append(query.directory)
     if not query.include_unlisted:
-        parts.append("s.listed = 1")
+        parts.append(f"{table}.listed IN (1, 2)" if query.one_shots else f"{table}.listed = 1")
     if query.exclude is not None:
-        parts.append("s.id != ?")
+        parts.append(f"{table}.id != ?")
         values.append(query.exclude)
+    if query.fold_chains:
+        wanted, more = where_of(replace(query, fold_chains=False), "later")
+        parts.append(
+            f"({table}.continued_by = '' OR NOT EXISTS (SELECT 1 FROM sessions later"  # noqa: S608 - constants
+            f" WHERE later.id = {table}.continued_by AND (later.updated_at, later.id) >"
+            f" ({table}.updated_at, {table}.id) AND {wanted}))"
+        )
+        values += more
     return " AND ".join(parts), values
 
 
 def _put_text(connection: sqlite3.Connection, text: Text) -> None:
     body = clean(text.text)
+    origin, origin_place = text.origin or (None, None)
     found = connection.execute(
         "SELECT number, text FROM texts WHERE session_id = ? AND place = ?", [text.session_id, text.index]
     ).fetchone()
@@ -374,8 +387,8 @@ def _put_text(connection: sqlite3.Connection, text: Text) -> None:
     if not body:
         return
     number = connection.execute(
-        "INSERT INTO texts (session_id, place, role, text) VALUES (?, ?, ?, ?)",
-        [text.session_id, text.index, clean(text.role), body],
+        "INSERT INTO texts (session_id, place, role, origin, origin_place, text) VALUES (?, ?, ?, ?, ?, ?)",
+        [text.session_id, text.index, clean(text.role), origin and clean(origin), origin_place, body],
     ).lastrowid
     connection.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", [number, index_text(body)])
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -187,6 +188,15 @@ def _make_private(folder: Path) -> None:
         except FileExistsError:  # another process was faster
             continue
         path.chmod(0o700)
+
+
+def remove_unused(folders: Iterable[Path], *, seconds: float) -> None:
+    """Remove the folders of indexes in which nothing was written for so long."""
+    for folder in folders:
+        with suppress(OSError):
+            written = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+            if time.time() - written > seconds:
+                shutil.rmtree(folder)
 
 
 @contextmanager

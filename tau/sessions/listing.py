@@ -14,8 +14,13 @@ def links(summary: SessionSummary) -> list[tuple[str, str]]:
 
 
 def listed_line(number: int, summary: SessionSummary) -> str:
-    """A session as ``/sessions`` prints it: ``n. id date channel title (N messages)``. The date is UTC."""
+    """A session as ``/sessions`` prints it: ``n. id date channel title (N messages)``, then its links.
+
+    The date is UTC. A link is ``· continues ID``, ``· forked from ID`` or ``· continued by ID``.
+    """
     date = summary.updated_at[:16].replace("T", " ")
     title = one_line(summary.text("title") or summary.text("name"))
     channel = one_line(summary.text("channel"))
-    return f"{number}. {summary.session_id} {date} {channel} {title} ({summary.message_count} messages)"
+    linked = "".join(f" · {phrase} {one_line(other)}" for phrase, other in links(summary))
+    count = summary.message_count
+    return f"{number}. {summary.session_id} {date} {channel} {title} ({count} messages){linked}"

@@ -14,8 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tau.errors import SessionNotFound, TauError
+from tau.sessions.attached import own_text
 from tau.sessions.index import LABELS, Index, Row, Text
-from tau.sessions.records import ListQuery, MetaValue, SessionSummary, StoredMessage, message_text, title_of
+from tau.sessions.records import (
+    SUMMARY,
+    TITLE_BY,
+    ListQuery,
+    MetaValue,
+    SessionSummary,
+    StoredMessage,
+    message_text,
+    origin_of,
+    summary_of,
+    title_of,
+)
+from tau.sessions.searching import clean
 from tau.sessions.store import SessionReader, SessionStore
 
 _log = logging.getLogger(__name__)
@@ -28,6 +41,9 @@ BATCH_CHARACTERS = 4_000_000
 
 FILL_PAGE = 400
 """Messages of one session whose words are taken in at a time."""
+
+MOST_MESSAGES = 2**31
+"""No session has so many; an origin beyond is none."""
 
 SETTLED_SECONDS = 2.0
 """A folder changed more recently may change again within one tick of its clock, and is looked at again."""
@@ -212,7 +228,8 @@ class Reconciler:
             with self.store.read(session_id) as reader:
                 summary = reader.summary()
                 page = reader.messages(offset=row.indexed, limit=FILL_PAGE)
-                texts = [*(text_of(session_id, stored) for stored in page), labels_of(reader)]
+                meta = reader.meta()
+                texts = [*(text_of(session_id, meta, stored) for stored in page), labels_of(reader)]
             if summary.message_count < row.summary.message_count:
                 self.index.put([(Row(summary), None)])  # the record shrank
             return texts, max(row.indexed, min(row.indexed + FILL_PAGE, summary.message_count))
@@ -228,15 +245,26 @@ def _unreadable(session_id: str, error: Exception) -> Row:
     return Row(SessionSummary(session_id, "", "", 0, {}), str(error) or type(error).__name__)
 
 
-def text_of(session_id: str, stored: StoredMessage) -> Text:
+def text_of(session_id: str, meta: Mapping[str, MetaValue], stored: StoredMessage) -> Text:
     """The words of a message, as the index keeps them."""
-    return Text(session_id, stored.index, str(stored.message.get("role", "")), message_text(stored.message))
+    origin, source = origin_of(stored.message), meta.get("compacted_from")
+    sums_up = summary_of(stored, source) or (stored.index == 1 and source and origin is None)
+    role = SUMMARY if sums_up else clean(str(stored.message.get("role", "")))
+    copied = None if origin is None or not 0 <= origin[1] < MOST_MESSAGES else (clean(origin[0]), origin[1])
+    return Text(session_id, stored.index, role, message_text(stored.message), copied)
 
 
 def labels(session_id: str, meta: Mapping[str, MetaValue], first: str) -> Text:
-    """A session's name and title as one text; the title only where it says more than the first message."""
+    """A session's name and title as one text.
+
+    The title only where it says more than the first message. One that is carried over from another session is
+    that session's first message, but in a session that continues another, where the model wrote it: of those
+    of a chain, the newest is found.
+    """
     title = meta.get("title")
-    shown = [meta.get("name"), None if title == title_of(first) else title]
+    first_said = meta.get("compacted_from") and meta.get(TITLE_BY) is None
+    carried = first_said or meta.get("forked_from")
+    shown = [meta.get("name"), None if carried or title == title_of(first) else title]
     return Text(
         session_id, LABELS, "title", "\n".join(part for part in shown if isinstance(part, str) and part)
     )
@@ -245,5 +273,5 @@ def labels(session_id: str, meta: Mapping[str, MetaValue], first: str) -> Text:
 def labels_of(reader: SessionReader) -> Text:
     """The name and title of a session that is open."""
     first = reader.messages(limit=1)
-    text = message_text(first[0].message) if first and first[0].index == 0 else ""
+    text = own_text(first[0].message) if first and first[0].index == 0 else ""
     return labels(reader.session_id, reader.meta(), text)

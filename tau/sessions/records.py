@@ -30,7 +30,21 @@ MetaValue: TypeAlias = str | int | float | bool | None
 Meta: TypeAlias = dict[str, MetaValue]
 """A session's metadata: one flat object. See docs/sessions.md for the keys tau writes."""
 
+SUMMARY_OPENING = "Summary of the previous conversation (session "
+"""What the first message of a session begins with that goes on from a summary of another one."""
+
+SUMMARY = "summary"
+"""The role under which a search finds a summary: it is no word of the person's."""
+
+ONE_SHOT = "one_shot"
+"""The metadata key for whether a session is a run without a given name or id that nothing goes on with."""
+
+TITLE_BY = "title_by"
+"""The metadata key for who wrote the title: ``model``, or nobody where it is the first message."""
+
+_LINKS = ("compacted_from", "compacted_to", "forked_from")
 _ORIGIN = "tau_origin"
+_SUMMARY_OF = re.compile(re.escape(SUMMARY_OPENING) + r"([A-Za-z0-9._-]+)\)")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 
 
@@ -142,6 +156,19 @@ class SessionSummary:
         value = self.meta.get(key)
         return value if isinstance(value, str) else ""
 
+    def is_one_shot(self) -> bool:
+        """Whether it is an unnamed run that nothing goes on with, which plain listings leave out.
+
+        Sessions of versions that did not record `ONE_SHOT` are told by their last channel and their turns.
+        """
+        if self.text("name") or any(self.meta.get(link) for link in _LINKS):
+            return False
+        recorded = self.meta.get(ONE_SHOT)
+        if isinstance(recorded, bool):
+            return recorded
+        turns = self.meta.get("turns")
+        return self.text("channel") in ("run", "json") and not (isinstance(turns, int) and turns > 1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
@@ -152,15 +179,20 @@ class ListQuery:
         limit: At most so many.
         offset: Skip so many of the newest.
         exclude: A session never listed (the current one).
-        include_unlisted: Also sessions without messages, unnamed one-shots (channel ``run`` or ``json``), and
-            those whose beginning was not copied to its end.
+        one_shots: Also one-shots.
+        include_unlisted: Also one-shots, sessions without messages, and those whose beginning was not copied
+            to its end.
+        fold_chains: Leave out a session that stands behind a newer one of the listing, which continues it.
+            The catalog does this; a store that is asked itself lists all of them.
     """
 
     directory: str | None = None
     limit: int = 10
     offset: int = 0
     exclude: str | None = None
+    one_shots: bool = False
     include_unlisted: bool = False
+    fold_chains: bool = False
 
     def wants(self, summary: SessionSummary) -> bool:
         """Whether a summary belongs to this listing, paging aside."""
@@ -172,18 +204,27 @@ class ListQuery:
             return True
         if summary.meta.get("unfinished"):
             return False
-        one_shot = summary.text("channel") in ("run", "json") and not summary.text("name")
-        return summary.message_count > 0 and not one_shot
+        return summary.message_count > 0 and (self.one_shots or not summary.is_one_shot())
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A message that holds the words searched for. `snippet` is plain text around the hit."""
+    """A message that holds the words searched for.
+
+    Attributes:
+        session_id: The session it is in.
+        index: Its index there.
+        role: The message's role; ``summary`` for the summary that a session goes on from; ``title`` for a
+            name or title, whose index is 0.
+        snippet: Plain text around the hit, on one line.
+        marks: Where in the snippet the words stand that were searched for: pairs of begin and end.
+    """
 
     session_id: str
     index: int
     role: str
     snippet: str
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 def message_text(message: Message) -> str:
@@ -240,6 +281,23 @@ def origin_of(message: Message) -> tuple[str, int] | None:
         return None
     session_id, index = value.get("session"), value.get("index")
     return (session_id, index) if isinstance(session_id, str) and isinstance(index, int) else None
+
+
+def summary_of(stored: StoredMessage, compacted_from: MetaValue) -> str:
+    """The session that a message sums up, with which a session begins that goes on from it; else empty.
+
+    Args:
+        stored: A message, perhaps a copy of such a summary in a fork.
+        compacted_from: That key of the metadata of the session it is in.
+    """
+    if stored.index:
+        return ""
+    if isinstance(compacted_from, str) and compacted_from and origin_of(stored.message) is None:
+        return compacted_from
+    if stored.message.get("role") != "user":
+        return ""
+    found = _SUMMARY_OF.match(message_text(stored.message))
+    return found[1] if found else ""
 
 
 def title_of(text: str) -> str:

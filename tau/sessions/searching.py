@@ -1,4 +1,4 @@
-"""How a search reads words: the terms of a query, the tokens of a text, the snippet around a hit.
+"""How a search reads words: the terms of a query, and the tokens of a text.
 
 Index and scan use the same rules, so that a search finds the same messages with and without an index:
 every term must occur; a term is a run of tokens; the last one may be the beginning of a word; quotes make
@@ -9,40 +9,45 @@ any part of a sentence is found.
 
 from __future__ import annotations
 
-import bisect
 import functools
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase, digits
 
 _MARKS = re.compile("[\u0300-\u036f]+")
 _ACCENTS = re.compile(r"(?<=\w)" + _MARKS.pattern)
 _BEYOND_ASCII = re.compile(rb"([\x80-\xff]+)")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_TOKEN = re.compile("[a-z0-9\u0080-\U0010ffff]+")
 _NOT_WORD = re.compile(r"[^\w\x00-\x7f]")
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
 _QUERY = re.compile(r'"([^"]*)"?|(\S+)')
 _ESCAPES = re.compile("(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?")
-_UNSPACED = re.compile(
-    "(["
+_SPACES = re.compile(r"\s+")
+WORD_CHARACTER = "[a-z0-9\u0080-\U0010ffff]"
+"""A character class of regular expressions: what tokens of a folded text are made of."""
+
+UNSPACED = (
+    "["
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
     "\u3040-\u30ff\u31f0-\u31ff"  # kana
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\uac00-\ud7a3"  # Hangul syllables
-    "])"
+    "]"
 )
+"""Likewise: the characters that are tokens by themselves."""
+
+_KEPT = {*(ascii_lowercase + digits).encode(), *range(128, 256)}
+_BYTES_SPACED = bytes(byte if byte in _KEPT else ord(" ") for byte in range(256))
+_ASCII_SPACED = _BYTES_SPACED[:128].decode()
+"""Tables of translation that leave of a text what tokens are made of, with spaces between them."""
+
+_UNSPACED = re.compile(f"({UNSPACED})")
 
 _PIECE_KEPT = 8
 """Bytes beyond ASCII in a row whose folded form is kept: the one or two letters that an accented word has."""
-
-SNIPPET_BEFORE = 40
-"""Characters a snippet shows before the hit."""
-
-SNIPPET_LENGTH = 160
-"""Characters a snippet shows in all, the marks of omission aside."""
 
 
 def clean(text: str) -> str:
@@ -107,7 +112,10 @@ def index_text(text: str) -> str:
 
 def tokens_of(folded: str) -> list[str]:
     """The tokens of a text that is folded already, in order."""
-    return _TOKEN.findall(_split(folded))
+    split = _split(folded)
+    if split.isascii():
+        return split.translate(_ASCII_SPACED).split()
+    return split.encode().translate(_BYTES_SPACED).decode().split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,41 +191,18 @@ def occurrences(text: str, terms: Sequence[Term]) -> int:
     return total
 
 
+def split_words(folded: str) -> str:
+    """A folded text of the same length in which only characters of tokens and ASCII punctuation are left."""
+    return folded if folded.isascii() else _NOT_WORD.sub(" ", folded)
+
+
+def flat(text: str) -> str:
+    """The text on one line, without escape sequences, control and direction characters; a part of a line."""
+    shown = _ESCAPES.sub("", text)
+    spaced = "".join(c if c.isprintable() or c == "\u200d" else " " for c in shown)
+    return _SPACES.sub(" ", spaced)
+
+
 def plain(text: str) -> str:
     """The text on one line, without escape sequences, control and direction characters."""
-    shown = _ESCAPES.sub("", text)
-    return " ".join("".join(c if c.isprintable() or c == "\u200d" else " " for c in shown).split())
-
-
-def _position(text: str, term: Term) -> int:
-    """Where a term stands in the text itself; -1 when folding hides it."""
-    if term.literal:
-        at = text.lower().find(term.literal)
-        if at >= 0 and len(text.lower()) == len(text):
-            return at
-    if not term.tokens:
-        return -1
-    pattern = r"[\W_]*?".join(re.escape(token) for token in term.tokens)
-    found = re.search(rf"(?<![^\W_]){pattern}", text, re.IGNORECASE) or re.search(
-        pattern, text, re.IGNORECASE
-    )
-    return found.start() if found else -1
-
-
-def snippet(text: str, terms: Sequence[Term]) -> str:
-    """Plain text around the first place where one of the terms stands, on one line."""
-    text = clean(text)
-    positions = [at for term in terms if (at := _position(text, term)) >= 0]
-    if not positions and not text.isascii():
-        folded = fold(text)
-        pieces = [piece for term in terms for piece in (term.literal, *term.tokens) if piece]
-        hidden = min((at for piece in pieces if (at := folded.find(piece)) >= 0), default=0)
-        positions = [bisect.bisect_right(range(len(text)), hidden, key=lambda end: len(fold(text[:end]))) - 1]
-    hit = max(min(positions, default=0), 0)
-    start = max(0, hit - SNIPPET_BEFORE)
-    if start:
-        space = text.find(" ", start, hit)
-        start = space + 1 if space >= 0 else start
-    end = min(len(text), start + SNIPPET_LENGTH)
-    shown = plain(text[start:end])
-    return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"
+    return flat(text).strip()

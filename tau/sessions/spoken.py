@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -81,14 +81,14 @@ class Said:
                 place = session_id, original.stored.index
                 if place in self._without:
                     continue
-                used = set()
-                for part in parts(original.stored.message):
-                    used.add(part.use_id)
+                blocks = list(parts(original.stored.message))
+                for part in blocks:
                     if part.kind == "call":  # ids may come again, of another tool
                         (calls.add if part.tool == self._tool else calls.discard)(part.use_id)
-                if left_out := frozenset(calls & used):
-                    self._left_out[place] = left_out
-                yield original, self._text(original)
+                left_out = {part.use_id for part in blocks} & calls if calls else calls
+                if left_out:
+                    self._left_out[place] = frozenset(left_out)
+                yield original, _text(blocks, left_out)
 
     def at(self, places: Sequence[Place]) -> Iterator[tuple[Original, str]]:
         """Some messages that were met before, in any order."""
@@ -97,15 +97,14 @@ class Said:
             sessions.setdefault(session_id, []).append(index)
         for session_id, indexes in sessions.items():
             for original in self._messages.at(session_id, indexes):
-                yield original, self._text(original)
+                left_out = self._left_out.get((session_id, original.stored.index), frozenset())
+                yield original, _text(parts(original.stored.message), left_out)
 
-    def _text(self, original: Original) -> str:
-        left_out = self._left_out.get((original.session_id, original.stored.index), frozenset())
-        return "\n".join(
-            part.text
-            for part in parts(original.stored.message)
-            if part.kind != "reasoning" and part.use_id not in left_out
-        )
+
+def _text(blocks: Iterable[Part], left_out: Collection[str]) -> str:
+    return "\n".join(
+        [part.text for part in blocks if part.kind != "reasoning" and part.use_id not in left_out]
+    )
 
 
 def _part(block: dict[str, Any]) -> Part:

@@ -46,6 +46,9 @@ from tau.sessions.records import (
     StoredMessage,
 )
 
+_STREAMED = 500
+"""Messages that are read at a time where a store cannot do better."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreContext:
@@ -106,6 +109,17 @@ class SessionReader(ABC):
 
         A damaged message is left out and named by `damage`. Costs what is returned, not what is stored.
         """
+
+    def stream(self, *, offset: int = 0, limit: int | None = None) -> Iterator[StoredMessage]:
+        """As `messages`, one after the other: reads a long session through without holding all of it.
+
+        The session is read on as messages are asked for; it has to stay open until the last one.
+        """
+        count = self.count()
+        start = max(offset, 0)
+        end = count if limit is None else min(count, start + max(limit, 0))
+        for begin in range(start, end, _STREAMED):
+            yield from self.messages(offset=begin, limit=min(_STREAMED, end - begin))
 
     def may_hold(self, words: Sequence[str]) -> bool:
         """Whether the messages and metadata may hold all these words; False is certain.
@@ -285,7 +299,8 @@ class SessionStore(ABC):
         Raises:
             InvalidSessionId: Not a plain name.
             SessionNotFound: No such session.
-            SessionHeld: Another writer has it; `holder` says who.
+            SessionHeld: Another writer has it; `holder` says who. `SessionReadOnly`: nobody, its place takes
+                no writes.
             SessionUnusable: It is there and cannot be opened at all.
         """
 

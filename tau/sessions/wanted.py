@@ -63,21 +63,20 @@ class Wanted:
         folded = fold(text)
         tokens = tokens_of(folded)
         words = frozenset(tokens)
-        joined = f" {' '.join(tokens)} "
-        found = frozenset(
-            [
-                *(self._singles[word] for word in self._singles.keys() & words),
-                *(number for pair, number in self._pairs.items() if pair in joined),
-            ]
-        )
-        return Look(words, found, self._kind(folded, joined, found), folded)
+        found = {self._singles[word] for word in self._singles.keys() & words}
+        joined = ""
+        if self._pairs or len(found) == len(self.pieces):
+            joined = f" {' '.join(tokens)} "
+            found.update(number for pair, number in self._pairs.items() if pair in joined)
+        return Look(words, frozenset(found), self._kind(folded, joined, found), folded)
 
     def _kind(self, folded: str, joined: str, found: Collection[int]) -> int:
+        """How much of the query a text has; `joined` are its words, not looked at where some are lacking."""
         written = self._written if self._chunk in folded else None
         if written is not None and written.search(" ".join(folded.split())):
             return AS_WRITTEN
-        if not found:
-            return 0
+        if len(found) < len(self.pieces) or not found:
+            return SOME if found else 0
         if self._phrase in joined:
             return PHRASE
         return ALL if all(f" {' '.join(term)} " in joined for term in self.terms) else SOME
@@ -129,9 +128,11 @@ class NearWords:
 
     def found(self, look: Look) -> dict[int, tuple[float, str]]:
         """The pieces that a text does not have, but something like it: how much alike, and what."""
-        for word in look.words - self._known:
-            self._learn(word)
-        self._known |= look.words
+        if not look.words <= self._known:
+            new = look.words - self._known
+            self._known |= new
+            for word in new:
+                self._learn(word)
         found: dict[int, tuple[float, str]] = {}
         for form in self._forms.keys() & look.words:
             for number, alike in self._forms[form]:

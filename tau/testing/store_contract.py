@@ -166,9 +166,11 @@ class SessionStoreContract:
     def test_messages_by_offset_and_limit(
         self, writer: SessionWriter, offset: int, limit: int | None, expected: range
     ) -> None:
-        """`messages` returns from `offset` at most `limit`."""
+        """`messages` returns from `offset` at most `limit`, and `stream` the same one by one."""
         _fill(writer, 9)
-        assert [stored.index for stored in writer.messages(offset=offset, limit=limit)] == list(expected)
+        returned = writer.messages(offset=offset, limit=limit)
+        assert [stored.index for stored in returned] == list(expected)
+        assert list(writer.stream(offset=offset, limit=limit)) == returned
 
     def test_what_append_returns_is_what_is_read(self, store: SessionStore, writer: SessionWriter) -> None:
         """`append` returns the record."""
@@ -492,6 +494,7 @@ class SessionStoreContract:
         assert ids(ListQuery(directory="/w/a")) == {"here", "named-shot"}
         assert ids(ListQuery(directory="/w/c")) == set()
         assert ids(ListQuery(exclude="here")) == {"there", "named-shot"}
+        assert ids(ListQuery(one_shots=True)) == {"here", "there", "shot", "named-shot"}
         assert ids(ListQuery(include_unlisted=True)) == {"here", "there", "empty", "shot", "named-shot"}
         assert set(store.session_ids()) == {"here", "there", "empty", "shot", "named-shot"}
 

@@ -134,6 +134,8 @@ def test_what_is_listed_is_what_the_query_wants(data: Path, catalog: Catalog, st
         HERE,
         ListQuery(),
         ListQuery(exclude="plain"),
+        ListQuery(one_shots=True),
+        replace(HERE, one_shots=True, limit=2),
         ListQuery(include_unlisted=True, exclude="shot"),
         replace(HERE, include_unlisted=True),
         ListQuery(limit=2, offset=1),
@@ -142,6 +144,7 @@ def test_what_is_listed_is_what_the_query_wants(data: Path, catalog: Catalog, st
         assert catalog.summaries(query) == store.summaries(query), query
         assert catalog.count(query) == len(store.summaries(replace(query, limit=99, offset=0))), query
     assert ids(catalog.summaries(HERE)) == ["named-shot", "plain"]
+    assert ids(catalog.summaries(replace(HERE, one_shots=True))) == ["named-shot", "shot", "plain"]
 
 
 def test_sessions_come_and_go_by_hand(data: Path, catalog: Catalog) -> None:

@@ -142,7 +142,7 @@ def test_names_and_titles_are_searched(catalog: Catalog, data: Path) -> None:
         data, "s", texts=("one", "two"), meta={"directory": "/w", "title": "About lemurs", "name": "juniper"}
     )
     plant(data, "t", texts=("Where is the tapir?",), meta={"directory": "/w", "title": "Where is the tapir?"})
-    assert catalog.search("lemurs", HERE) == [SearchHit("s", 0, "title", "juniper About lemurs")]
+    assert catalog.search("lemurs", HERE) == [SearchHit("s", 0, "title", "juniper About lemurs", ((14, 20),))]
     assert [hit.role for hit in catalog.search("junip", HERE)] == ["title"]
     assert [hit.role for hit in catalog.search("tapir", HERE)] == ["user"]
     (data / "sessions" / "s" / "meta.json").write_text('{"directory": "/w", "title": "About dodos"}')

@@ -22,7 +22,7 @@ from tau.sessions.export_file import write_export
 from tau.sessions.export_parts import PAGE, TextOut, visible
 from tau.sessions.file import open_store
 from tau.sessions.memory import open_store as open_memory
-from tau.sessions.records import AgentState, Message, with_origin
+from tau.sessions.records import SUMMARY_OPENING, AgentState, Message, with_origin
 from tau.sessions.store import SessionStore, StoreContext
 from tests.sessions.planted import plant
 
@@ -478,17 +478,39 @@ def test_people_read_how_sessions_are_linked(store: SessionStore) -> None:
         "# Session a", "# Session b", "# Session c",
     ]  # fmt: skip
     assert "- continues: `a`\n- continued by: `c`\n" in text
-    assert text.count("summary of the session before") == 4
+    headings = [line.split(" · ")[:2] for line in text.splitlines() if line.startswith("## ")]
+    assert ["## 0", "Summary of session a"] in headings
+    assert ["## 0", "Summary of session b"] in headings
+    assert text.count("reply to the summary") == 2
     assert "*Messages 2 to 3 are copies of messages 4 to 5 of session a.*" in text
     assert "*Message 4 is a copy of message 4 of session b.*" in text
     assert "3 of 5 messages; 2 left out as copies." in text
     page = chain(store, "html", "a")[0]
     assert '<dt>continues</dt><dd><a href="#s0">a</a></dd>' in page
-    assert page.count("Summary of the session before") == 2
+    assert page.count("<h2>Summary of session a <") == page.count("<h2>Summary of session b <") == 1
     alone = markdown(store, "b")
     assert "- continues: `a` (not in this export)" in alone
     assert "first recorded as 4 of a" in alone
+    assert "\n## 0 · Summary of session a · " in alone
+    assert "<h2>Summary of session a <" in html(store, "b")
     assert "5 of 5 messages." in alone
+
+
+def test_a_summary_in_a_fork_is_no_word_of_the_persons(store: SessionStore) -> None:
+    summary = [
+        text_message(f"{SUMMARY_OPENING}a):\n\nNotes."),
+        text_message("Understood.", "assistant"),
+        text_message("Yes"),
+    ]
+    say(store, "b", summary, compacted_from="a")
+    copied = [with_origin(message, "b", index) for index, message in enumerate(summary)]
+    say(store, "fork", copied, forked_from="b")
+    assert "\n## 0 · Summary of session a · " in markdown(store, "fork")
+    assert "<h2>Summary of session a <" in html(store, "fork")
+    (session,) = as_json(store, "fork")["sessions"]
+    assert [message["summary"] for message in session["messages"]] == [True, True, False]
+    say(store, "plain", [text_message("Summary: s"), text_message("ok", "assistant")], forked_from="b")
+    assert "Summary of session" not in markdown(store, "plain")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tau.sessions.file import open_store
-from tau.sessions.lineage import Messages, behind, look_behind, whole_chain
+from tau.sessions.lineage import Link, Messages, behind, links_behind, look_behind, whole_chain
 from tau.sessions.memory import open_store as open_memory
 from tau.sessions.records import Message, MetaValue, with_origin
 from tau.sessions.store import SessionStore, StoreContext
+from tests.sessions.trees import STEPS, Tree
 
 OPENS = {"file": open_store, "memory": open_memory}
 
@@ -162,3 +163,68 @@ def test_every_message_is_found_exactly_once(steps: list[Step], first: int, name
             assert sorted(text for _, _, text in found) == sorted(spoken)
             assert all(text.startswith(f"{session_id}-") for session_id, _, text in found)
         store.close()
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps=STEPS, counted=st.booleans())
+def test_what_is_behind_is_what_the_conversation_went_on_from(
+    steps: list[tuple[str, int, int, int]], counted: bool
+) -> None:
+    store = open_memory(StoreContext(data_dir=Path("/nowhere"), state_dir=Path("/nowhere")))
+    here, path = Tree(store, counted=counted).do(steps)
+    behind_it = look_behind(store.read, here)
+    found = Messages(store.read, (here, *behind_it.sessions), behind_it.ends)
+    assert sorted((item.session_id, item.stored.index) for item in found) == sorted(path)
+    assert found.unread == []
+    store.close()
+
+
+def test_how_a_session_goes_on_is_one_rule_for_all(store: SessionStore) -> None:
+    record(store, "a", *map(said, ["one", "two", "three", "four"]))
+    kept = [with_origin(said("two"), "a", 1), with_origin(said("three"), "a", 2)]
+    summary = [said("Summary"), said("Understood.", "assistant")]
+    record(store, "b", *summary, *kept, said("five"), compacted_from="a", from_count=3)
+    record(store, "old", *summary, *kept, said("five"), compacted_from="a")
+    record(store, "odd", *summary, *kept, said("five"), compacted_from="a", from_count=True)
+    for session_id in ("b", "old", "odd"):
+        with store.read(session_id) as reader:
+            assert links_behind(reader, store.read) == [Link("a", count=3, kept=2)]
+            assert links_behind(reader, store.read, end=3) == [Link("a", count=2, kept=1)]
+            assert links_behind(reader, store.read, end=0) == [Link("a", count=0, kept=0)]
+    record(store, "fork", with_origin(said("one"), "a", 0), said("six"), forked_from="a")
+    with store.read("fork") as reader:
+        assert links_behind(reader, store.read) == [Link("a", count=1, kept=1)]
+
+
+def test_damage_does_not_cut_off_what_an_older_session_goes_on_from(tmp_path: Path) -> None:
+    store = open_store(StoreContext(data_dir=tmp_path / "data", state_dir=tmp_path / "state"))
+    texts = [f"number {number}" for number in range(9)]
+    record(store, "a", *map(said, texts))
+    record(store, "b", said("Summary"), said("Understood.", "assistant"), compacted_from="a")
+    copies = [with_origin(said(text), "a", index) for index, text in enumerate(texts[:8])]
+    record(store, "c", *copies, said("now"), forked_from="a")
+    for session_id, lost in (("a", (8,)), ("c", (4, 5, 6, 7))):
+        session = tmp_path / "data" / "sessions" / session_id
+        for index in lost:
+            (session / "agents" / "tau" / "messages" / f"{index:06}.json").write_text("{")
+        for log in session.glob(".*journal*"):
+            log.unlink()
+    assert look_behind(store.read, "b").ends == {"a": 9}
+    assert look_behind(store.read, "c").ends == {"a": 8}
+    store.close()
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_what_a_summarized_session_was_gone_on_with_is_not_behind(
+    store: SessionStore, *, counted: bool
+) -> None:
+    tree = Tree(store, counted=counted)
+    here, path = tree.do([("compact", 0, 0, 0), ("say", 0, 0, 2)])
+    assert path == [("s0", 0), ("s0", 1), ("s0", 2), ("s1", 0), ("s1", 1)]
+    assert look_behind(store.read, here).ends == {"s0": 3}
+
+
+def test_the_recorded_count_goes_before_what_can_be_told_from_times(store: SessionStore) -> None:
+    record(store, "a", *map(said, ["one", "two", "three"]))
+    record(store, "b", said("Summary"), said("Understood.", "assistant"), compacted_from="a", from_count=1)
+    assert look_behind(store.read, "b").ends == {"a": 1}
