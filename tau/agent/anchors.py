@@ -11,9 +11,9 @@ from typing import Any
 from tau.agent.anchor_budget import TOKEN, cost
 from tau.agent.anchor_prose import Anchor, Sentence, clauses, find, sentences
 from tau.agent.anchor_tokens import WORD, Kind, kind_of, trimmed
-from tau.agent.history import SUMMARY_OPENING
-from tau.agent.window_summary import INTRODUCTION
-from tau.sessions.records import Message
+from tau.agent.window_summary import INTRODUCTION, is_note
+from tau.sessions.attached import attached, own_blocks
+from tau.sessions.records import SUMMARY_OPENING, Message
 
 WIDTHS = (90, 64, 44)
 """Characters of a clause: the widest with which everything fits, or the narrowest."""
@@ -52,6 +52,8 @@ _MOST_ITEMS = 2_000
 _TOOLS_SHARE = 5
 _RUN_KEYS = ("command", "cmd")
 _FROM_RESULTS = (Kind.URL, Kind.PATH, Kind.HASH, Kind.TICKET, Kind.HOST, Kind.MAIL, Kind.VERSION)
+_MOST_COUNTED = 10**9
+_MORE_LINE = re.compile(re.escape(MORE).replace(r"\{\}", r"(\d{1,10})"))
 _LINE_NUMBER = re.compile(r"(?::\d+(?:[:-]\d+)?|#L\d+(?:-L?\d+)?)$")
 _HEADINGS_BY_TEXT = {text: source for source, text in HEADINGS.items()}
 _KINDS_BY_LABEL = {kind.value: kind for kind in Kind}
@@ -85,11 +87,19 @@ class _Passage:
 
 @dataclass(slots=True)
 class _Found:
-    """What the messages hold, in their order; `items` are bare facts of tools by (kind, value)."""
+    """What the messages hold, in their order.
+
+    Attributes:
+        passages: What was said.
+        uses: Where each fact of it is mentioned.
+        items: Bare facts of tools by (kind, value).
+        more: How many had no room in the earlier lists among the messages.
+    """
 
     passages: list[_Passage] = field(default_factory=list)
     uses: dict[str, _Use] = field(default_factory=dict)
     items: dict[tuple[Kind, str], tuple[int, int, int]] = field(default_factory=dict)
+    more: int = 0
 
 
 class Known:
@@ -138,8 +148,8 @@ def anchors(messages: Sequence[Message], summary: str, *, tokens: int) -> str:
         tokens: What the list may cost, estimated so that it is rather less.
 
     Returns:
-        Blocks under `HEADINGS`, parted by blank lines, with a last line that counts what had no room; or
-        ``""`` when nothing is lacking or fits.
+        Blocks under `HEADINGS`, parted by blank lines, with a last line that counts what had no room, now or
+        in an earlier list; or ``""`` when nothing is lacking, or not even that line fits.
     """
     if tokens <= 0:
         return ""
@@ -153,13 +163,20 @@ def anchors(messages: Sequence[Message], summary: str, *, tokens: int) -> str:
             break
     shown = "\n".join(line for _, line in lines)[:budget]  # where there is more, no tool's item has room
     covered = Known(f"{summary}\n{shown}")
-    return _render(lines, _tools(found, covered), budget)
+    more = found.more + max(0, len(found.items) - _MOST_ITEMS)
+    return _render(lines, _tools(found, covered), budget, more)
 
 
 def _gather(messages: Sequence[Message]) -> _Found:
     found = _Found()
     for index, message in enumerate(messages):
         content = message.get("content")
+        if along := attached(message):  # nothing of it is the person's word
+            for item in along:
+                if item.kind == "command":
+                    _read_call(found, index, {"input": {"command": item.command}})
+                    _add_capped(found, index, item.text)
+            content = own_blocks(message)
         for block in [{"text": content}] if isinstance(content, str) else content or ():
             if not isinstance(block, dict):
                 continue
@@ -203,19 +220,18 @@ def _earlier(found: _Found, text: str) -> str:
     for line in text.split("\n"):
         if line in _HEADINGS_BY_TEXT:
             source = _HEADINGS_BY_TEXT[line]
+        elif (counted := _MORE_LINE.fullmatch(line)) is not None:
+            found.more = min(found.more + int(counted[1]), _MOST_COUNTED)
+        elif is_note(line):
+            continue
         elif source is None:
             rest.append(line)
         elif line.startswith(_ITEM):
             _carry(found, source, _flat(line.removeprefix(_ITEM)))
-        elif not _is_more(line):
+        else:
             source = None
             rest.append(line)
     return "\n".join(rest)
-
-
-def _is_more(line: str) -> bool:
-    head, tail = MORE.split("{}")
-    return line.startswith(head) and line.endswith(tail)
 
 
 def _carry(found: _Found, source: Source, line: str) -> None:
@@ -314,7 +330,7 @@ def _prose(found: _Found, known: Known, width: int) -> list[tuple[Source, str]]:
         else:
             cut = clauses(Sentence(sentence.text, new), width) if new else ()
         for text, held in cut:
-            if not passage.kept and all(anchor.key in seen for anchor in held):
+            if not passage.kept and (text in seen or all(anchor.key in seen for anchor in held)):
                 continue
             seen.update(anchor.key for anchor in held)
             uses = [found.uses.get(anchor.key, _Use()) for anchor in held]
@@ -345,14 +361,25 @@ def _tools(found: _Found, covered: Known) -> list[tuple[Kind, str]]:
     ]
 
 
-def _render(lines: Sequence[tuple[Source, str]], items: Sequence[tuple[Kind, str]], budget: int) -> str:
-    """The list, cut at an item where the budget ends, with everything that stands between counted."""
-    reserve = cost(MORE.format(len(lines) + len(items))) + cost("\n\n")
+def _render(
+    lines: Sequence[tuple[Source, str]], items: Sequence[tuple[Kind, str]], budget: int, more: int
+) -> str:
+    """The list, cut at an item where the budget ends, with everything that stands between counted.
+
+    Args:
+        lines: What was said, ranked.
+        items: Of tools, ranked.
+        budget: What the list may cost.
+        more: What had no room before, which is counted too.
+    """
+    reserve = cost(MORE.format(more + len(lines) + len(items))) + cost("\n\n")
     whole = _fill(lines, items, budget)
-    if whole[1] == 0:
+    if whole[1] == more == 0:
         return whole[0]
     text, left = _fill(lines, items, budget - reserve)
-    return f"{text}\n{MORE.format(left)}" if text else ""
+    if not text and reserve > budget:
+        return ""
+    return "\n".join(filter(None, (text, MORE.format(more + left))))
 
 
 def _fill(

@@ -9,21 +9,23 @@ from typing import Any, cast
 
 from strands import Agent
 
-from tau.agent.anchors import anchors
-from tau.agent.history import SUMMARY_OPENING, begins_turn, is_summary, text_of, without_secrets
+from tau.agent.history import begins_turn, is_summary
 from tau.agent.reading import ContextReading
 from tau.agent.recorder import Recorder
 from tau.agent.summarizer import Summarizer, SummaryFailed
 from tau.agent.titles import write_title
 from tau.agent.turn import CountUsage, Emit
+from tau.agent.window_base import Window
 from tau.agent.window_cuts import cut_text, size
+from tau.agent.window_lead import facts_of, facts_room
 from tau.agent.window_summary import ACKNOWLEDGED
-from tau.agent.windows import LEAST_TRANSCRIPT, Window, transcript_room, window
+from tau.agent.windows import LEAST_TRANSCRIPT, transcript_room, window
 from tau.config.settings import AgentSettings, ContextSettings
 from tau.errors import StoreError
 from tau.events import UsageReported
 from tau.masking import mask_content
-from tau.sessions.records import AGENT_ID, Message
+from tau.sessions.attached import own_text
+from tau.sessions.records import AGENT_ID, SUMMARY_OPENING, Message
 from tau.sessions.store import SessionReader, SessionWriter
 from tau.tools.spill import HEAD, TAIL
 
@@ -86,13 +88,11 @@ def summary_text(notes: str, summarized: Sequence[Message], *, cut: Cut, anchors
         cut: Where they end. Without a turn that is kept, the person's newest message is quoted.
         anchors_tokens: Room for the facts that the notes lack.
     """
-    # Only the recorded copy of what a model says is without secrets; half a key would match no shape.
-    summarized = [without_secrets(m) if m["role"] == "assistant" else m for m in summarized]
     parts = [mask_content(notes)]
-    newest = next((text_of(m) for m in reversed(summarized) if begins_turn(m) and not is_summary(m)), "")
+    newest = next((own_text(m) for m in reversed(summarized) if begins_turn(m) and not is_summary(m)), "")
     if not cut.turns and newest and newest not in notes:
         parts.append(f"{NEWEST_REQUEST}\n\n{cut_text(newest, HEAD + TAIL)}")
-    if found := anchors(summarized, "\n\n".join(parts), tokens=anchors_tokens):
+    if found := facts_of(summarized, "\n\n".join(parts), tokens=anchors_tokens):
         parts.append(found)
     return "\n\n".join(parts)
 
@@ -143,6 +143,10 @@ class Compaction:
         """Where the last `keep_turns` turns begin in memory; None when there is nothing to summarize."""
         most = self._settings.window_size if self._settings.context == "sliding" else None
         return find_cut(self._messages, lead=self._window.lead, keep_turns=keep_turns, most=most)
+
+    def count_before(self, cut: Cut) -> int:
+        """How many messages in memory come before a cut; none of them is one that only the window holds."""
+        return cut.at - self._window.unrecorded
 
     def kept_tokens(self, cut: Cut) -> int:
         """About how many tokens the messages have that a cut keeps word for word."""
@@ -198,7 +202,8 @@ class Compaction:
             if not error.overflow or room is not None or half < LEAST_TRANSCRIPT:
                 raise
             notes = await summarizer.summarize(older, room=half, focus=focus)  # the window is not declared
-        return await asyncio.to_thread(summary_text, notes, older, cut=cut, anchors_tokens=anchors_tokens)
+        tokens = facts_room(anchors_tokens, self._agent.model)
+        return await asyncio.to_thread(summary_text, notes, older, cut=cut, anchors_tokens=tokens)
 
     async def write_title(self, emit: Emit) -> str:
         """A title for the conversation, by the model; empty when nothing was said yet.
@@ -206,7 +211,7 @@ class Compaction:
         Raises:
             SummaryFailed: There is no title to use.
         """
-        return await write_title(self._summarizer(emit), self._messages)
+        return await write_title(self._summarizer(emit), self._messages[self._window.lead :])
 
     def _summarizer(self, emit: Emit) -> Summarizer:
         return Summarizer(
@@ -233,7 +238,11 @@ class Compaction:
             agent_id=AGENT_ID,
             callback_handler=None,
             conversation_manager=window(
-                self._settings, self._context, count=writer.count, tell=lambda text: None
+                self._settings,
+                self._context,
+                anchors_tokens=0,  # nothing leaves it: it has two messages
+                count=writer.count,
+                tell=lambda text: None,
             ),
             session_manager=recorder,
         )

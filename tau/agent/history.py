@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tau.masking import mask_all, mask_content
-from tau.sessions.records import Message, StoredMessage
+from tau.sessions.records import SUMMARY_OPENING, Message, StoredMessage
 
 INTERRUPTED_RESULT = "The call was interrupted; its outcome is unknown and it may have had effects."
 NO_OUTPUT = "(no output)"
@@ -17,9 +17,6 @@ SUMMARY_HEAD, SUMMARY_TAIL = 1_600, 400
 """Characters of a long tool result that its event keeps, from its beginning and its end."""
 
 LOST_REQUEST = "(The message before this reply could not be saved.)"
-SUMMARY_OPENING = "Summary of the previous conversation (session "
-"""What the first message of a session begins with that goes on from a summary of another one."""
-
 CUT_MARK = "[interrupted]"
 """Ends a reply that was cut off while the person could already read it."""
 

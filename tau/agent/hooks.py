@@ -16,6 +16,7 @@ from strands.hooks import (
     HookRegistry,
 )
 
+from tau.agent import notices
 from tau.agent.history import clean_text, cut_off
 from tau.events import ToolStatus
 from tau.masking import mask_all, mask_content
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
     from tau.agent.runner import AgentRunner
 
+
+MISFIT = "Validation failed for input parameters"
+"""How the SDK begins its error for arguments that do not fit a tool, which is caused by pydantic's."""
 
 INLINE_CHARS = 64_000
 """Results up to this size are looked through for secrets at once, longer ones on a thread."""
@@ -71,6 +75,8 @@ class TurnHooks(HookProvider):
 
     async def _after_tool(self, event: AfterToolCallEvent) -> None:
         use = event.tool_use
+        if misfit := _misfit(use["name"], event.exception):
+            event.result = {**event.result, "content": [{"text": misfit}]}
         if _size(event.result) > INLINE_CHARS:
             event.result = await asyncio.to_thread(self._kept, event.result, use["name"])
         else:
@@ -89,6 +95,22 @@ class TurnHooks(HookProvider):
         masked = _masked(result)
         context = self._runner.tool_context
         return masked if context is None else spill_result(masked, tool=tool, context=context)
+
+
+def _misfit(tool: str, error: Exception | None) -> str:
+    """What the model reads of arguments that do not fit the tool's schema, in one line; else empty."""
+    cause = error.__cause__ if isinstance(error, ValueError) else None
+    if cause is None or not str(error).startswith(MISFIT):
+        return ""
+    from pydantic import ValidationError
+
+    if not isinstance(cause, ValidationError):
+        return ""
+    faults = []
+    for each in cause.errors(include_url=False, include_context=False):
+        given = None if each["type"] == "missing" else each["input"]
+        faults.append((".".join(map(str, each["loc"])), each["msg"], given))
+    return notices.misfit(tool, faults)
 
 
 def _masked(result: ToolResult) -> ToolResult:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from typing import Any
+
 from tau.display import one_line
 from tau.masking import mask
 
 OVERFLOW = "The conversation no longer fits the model's context window; start a new session with /new."
+COMPACT_FIRST = (
+    "Before you begin anew, try /compact: it goes on from a summary of this conversation in a new session."
+)
 MAX_TOKENS = "The reply hit the length limit; say so if you want me to continue."
 CANCELLED = "Turn cancelled."
 INTERRUPT = "A tool asked for an interrupt this channel cannot answer; it was refused."
@@ -36,6 +43,24 @@ def not_judged(tool: str, error: Exception) -> str:
     """What person, model and record are told of a call that could not be judged or shown."""
     reason = one_line(f"{type(error).__name__}: {mask(str(error))}", 200)
     return f"The call of {tool} was not run, because it could not be judged ({reason}); tau.log has more."
+
+
+def misfit(tool: str, faults: Sequence[tuple[str, str, Any]]) -> str:
+    """What the model reads when the arguments of a call do not fit the tool; the call did nothing.
+
+    Args:
+        tool: Its name.
+        faults: Of each wrong argument the name, what is wrong, and what was given, or None.
+    """
+    shown = [
+        f"{name or 'all of them'}: {wrong}{'' if given is None else f', not {_given(given)}'}"
+        for name, wrong, given in faults
+    ]
+    return one_line(f"{tool} was not run, because its arguments do not fit: {'; '.join(shown)}", 1_000)
+
+
+def _given(value: Any) -> str:
+    return one_line(mask(json.dumps(value, ensure_ascii=False, default=str)), 60)
 
 
 def denied(reason: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from strands import Agent
@@ -14,6 +15,7 @@ from strands.tools._tool_helpers import generate_missing_tool_result_content
 from strands.types.session import decode_bytes_values, encode_bytes_values
 
 from tau.agent.history import (
+    History,
     begins_turn,
     clean,
     event_holds,
@@ -22,11 +24,11 @@ from tau.agent.history import (
     kept_result,
     mend,
     recorded_result,
-    text_of,
     tool_use_ids,
     without_secrets,
 )
 from tau.errors import StoreError, TauError
+from tau.sessions.attached import own_text
 from tau.sessions.records import AgentState, Message, StoredMessage, title_of
 from tau.sessions.store import SessionWriter
 
@@ -34,6 +36,62 @@ log = logging.getLogger(__name__)
 
 _EVENTS_OF_A_TURN = 200
 """So many of the newest events are looked through for what calls of the turn before came to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """A session, read and ready for an agent to be restored from it, once.
+
+    Attributes:
+        writer: The session, held for writing.
+        count: Messages on record.
+        state: The agent's state as recorded, or None.
+        internal: What the SDK keeps of the agent.
+        window: The state of its window; empty when there is none.
+        first: Index of the first message inside the window.
+        messages: Those from there on, mended.
+        sound: Whether `state` is what is on record, and no stand-in for something damaged.
+    """
+
+    writer: SessionWriter
+    count: int
+    state: AgentState | None
+    internal: dict[str, Any]
+    window: dict[str, Any]
+    first: int
+    messages: History
+    sound: bool
+
+
+def read_back(writer: SessionWriter) -> ReadBack:
+    """Read all that an agent is restored from.
+
+    Raises:
+        StoreError: The session cannot be read.
+    """
+    count = writer.count()
+    state = writer.agent_state()
+    window = decode_bytes_values(state.conversation_manager_state) if state is not None else {}
+    if window and not isinstance(window.get("removed_message_count"), int):
+        window["removed_message_count"] = 0
+    first = window.get("removed_message_count", 0)
+    if not 0 <= first < max(count, 1):
+        # The window's count is not below what is recorded, so it cannot be true: hide nothing.
+        first = 0
+    messages = [
+        StoredMessage(item.index, decode_bytes_values(item.message), item.created_at, item.redacted)
+        for item in writer.messages(offset=first)
+    ]
+    return ReadBack(
+        writer=writer,
+        count=count,
+        state=state,
+        internal=decode_bytes_values(state.internal_state) if state is not None else {},
+        window=window,
+        first=first,
+        messages=mend(messages, first=first, count=count),
+        sound=not any(item.part.endswith("agent.json") for item in writer.damage()),
+    )
 
 
 class Recorder(SessionManager[Agent]):
@@ -67,34 +125,7 @@ class Recorder(SessionManager[Agent]):
 
     def initialize(self, agent: Agent, **kwargs: Any) -> None:
         """Restore the agent from the session: state, window, and the messages inside the window."""
-        stored = self._writer.agent_state()
-        removed = 0
-        prepended: list[Any] = []
-        if stored is not None:
-            agent.state = SdkState(stored.state)
-            internal = decode_bytes_values(stored.internal_state)
-            if "interrupt_state" in internal:
-                agent._interrupt_state = _InterruptState.from_dict(internal["interrupt_state"])
-            agent._model_state = internal.get("model_state", {})
-            if stored.conversation_manager_state:
-                manager_state = decode_bytes_values(stored.conversation_manager_state)
-                if not isinstance(manager_state.get("removed_message_count"), int):
-                    manager_state["removed_message_count"] = 0
-                prepended = agent.conversation_manager.restore_from_session(manager_state) or []
-                removed = agent.conversation_manager.removed_message_count
-        if not 0 <= removed < max(self._next, 1):
-            # The window's count is not below what is recorded, so it cannot be true: hide nothing.
-            removed = agent.conversation_manager.removed_message_count = 0
-        messages = [
-            StoredMessage(item.index, decode_bytes_values(item.message), item.created_at, item.redacted)
-            for item in self._writer.messages(offset=removed)
-        ]
-        history = mend(messages, first=removed, count=self._next)
-        history[:0] = prepended
-        agent.messages = history  # type: ignore[assignment]  # a History is a list of the SDK's own dicts
-        agent.conversation_manager.apply_management(agent)
-        damaged = any(item.part.endswith("agent.json") for item in self._writer.damage())
-        self._synced = None if damaged else stored
+        self._restore(read_back(self._writer), agent)
 
     def append_message(self, message: Any, agent: Agent, **kwargs: Any) -> None:
         """Record a message the agent has just appended, after making it one every provider takes."""
@@ -224,20 +255,24 @@ class Recorder(SessionManager[Agent]):
         self._tell("")
         return True
 
-    def move_to(self, writer: SessionWriter, agent: Agent) -> None:
+    @property
+    def count(self) -> int:
+        """Messages on record."""
+        return self._next
+
+    def move_to(self, session: ReadBack, agent: Agent) -> None:
         """Go on in another session, from which the agent is restored. Everything is on record before.
 
-        Raises:
-            StoreError: It cannot be read.
+        Nothing is read for it; what cannot be written is logged.
         """
         state = agent.state
-        self.session_id = writer.session_id
-        self._writer = writer
-        self._next = writer.count()
+        self.session_id = session.writer.session_id
+        self._writer = session.writer
+        self._next = session.count
         self._recorded = []
         self._scratched = self._results_kept = True  # they are let go of with the next message
         self._finished.clear()
-        self.initialize(agent)
+        self._restore(session, agent)
         agent.state = state
         self.sync_agent(agent)
 
@@ -247,6 +282,23 @@ class Recorder(SessionManager[Agent]):
         return recorded
 
     # ---------------------------------------------------------------------------------------------
+
+    def _restore(self, session: ReadBack, agent: Agent) -> None:
+        window = agent.conversation_manager
+        prepended: list[Any] = []
+        if session.state is not None:
+            agent.state = SdkState(session.state.state)
+            if "interrupt_state" in session.internal:
+                agent._interrupt_state = _InterruptState.from_dict(session.internal["interrupt_state"])
+            agent._model_state = session.internal.get("model_state", {})
+            if session.window:
+                prepended = window.restore_from_session(session.window) or []
+                window.removed_message_count = session.first
+        history = session.messages
+        history[:0] = prepended
+        agent.messages = history  # type: ignore[assignment]  # a History is a list of the SDK's own dicts
+        window.apply_management(agent)
+        self._synced = session.state if session.sound else None
 
     def _tell(self, reason: str) -> None:
         if reason != self.unsaved:
@@ -274,7 +326,7 @@ class Recorder(SessionManager[Agent]):
     def _title(self, message: Message) -> None:
         if begins_turn(message) and not is_summary(message) and not self._writer.meta().get("title"):
             try:
-                self._writer.patch_meta({"title": title_of(text_of(message))}, touch=False)
+                self._writer.patch_meta({"title": title_of(own_text(message))}, touch=False)
             except StoreError as error:
                 log.warning("The title of session %s was not saved: %s", self.session_id, error.line())
 

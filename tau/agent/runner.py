@@ -31,11 +31,11 @@ from tau.agent.history import (
 from tau.agent.hooks import TurnHooks
 from tau.agent.permission import Ask, Permission
 from tau.agent.reading import ContextReading
-from tau.agent.recorder import Recorder
+from tau.agent.recorder import ReadBack, Recorder, read_back
 from tau.agent.retry import Retry
 from tau.agent.turn import Call, CountUsage, Emit, Turn
 from tau.agent.windows import window
-from tau.config.settings import AgentSettings, ContextSettings
+from tau.config.settings import AgentSettings, CompactionSettings, ContextSettings
 from tau.errors import StoreError
 from tau.events import (
     AgentEvent,
@@ -59,6 +59,7 @@ from tau.gate.gate import Gate
 from tau.masking import mask_all, mask_content, settled
 from tau.models.failures import describe, is_overflow
 from tau.models.usage import counted
+from tau.sessions.attached import Attached, with_attached
 from tau.sessions.records import AGENT_ID, StoredMessage
 from tau.sessions.store import SessionWriter
 from tau.tools.context import ToolContext
@@ -67,6 +68,9 @@ log = logging.getLogger(__name__)
 
 CANCEL_GRACE = 1.0
 """Seconds a cancelled turn has to stop by itself before its task is cancelled, while a tool runs."""
+
+SURELY_OVER = 1.1
+"""The share of a declared window from which on an estimate says that a request does not fit."""
 
 MODEL_GRACE = 0.25
 """The same while only the model is waited for: it looks at the cancel with each piece of its answer."""
@@ -83,6 +87,7 @@ class AgentRunner:
         model: A prepared strands model.
         writer: The session, held for writing.
         settings: Window and limits.
+        anchors_tokens: Room for the facts of messages that the window does not show.
         system_prompt: What the model is told first.
         tools: Strands tools.
         tool_context: Where results too long for the model are spilled; None leaves them whole.
@@ -109,6 +114,7 @@ class AgentRunner:
         model: Any,
         writer: SessionWriter,
         settings: AgentSettings,
+        anchors_tokens: int = CompactionSettings().anchors_tokens,
         system_prompt: str,
         tools: Sequence[Any] = (),
         tool_context: ToolContext | None = None,
@@ -139,6 +145,7 @@ class AgentRunner:
         self._window = window(
             settings,
             self._context,
+            anchors_tokens=anchors_tokens,
             count=self._count,
             tell=lambda text: self._emit(Notice(text)),
             count_usage=lambda raw: self._emit(UsageReported(count_usage(raw), side=True)),
@@ -170,8 +177,8 @@ class AgentRunner:
 
     @property
     def messages_in_memory(self) -> int:
-        """Messages the model would be sent."""
-        return len(self._agent.messages)
+        """Messages of the session that the model would be sent."""
+        return len(self._agent.messages) - self._window.unrecorded
 
     @property
     def unsaved(self) -> str:
@@ -189,11 +196,16 @@ class AgentRunner:
         """The messages recorded since the last call, for the index."""
         return self._recorder.take_recorded()
 
-    async def run(self, text: str, emit: Emit) -> TurnEnd:
+    async def run(self, text: str, emit: Emit, attached: Sequence[Attached] = ()) -> TurnEnd:
         """Run one turn and return how it ended; `emit` gets everything before that.
 
         Nothing is raised for what can go wrong in a turn: it ends with a stop reason and a notice. The
         caller flushes, so that what it adds to the session shares the one wait for the disk.
+
+        Args:
+            text: What the person said; blank only where images go along.
+            emit: Gets the events.
+            attached: What goes along with it.
         """
         started = time.monotonic()
         self.running = turn = Turn(emit, self._count_usage)
@@ -203,10 +215,10 @@ class AgentRunner:
                 notice = notices.refused_unsaved(self._recorder.unsaved)
                 self._record(NoticeRecord(notice, "error"))
                 return TurnEnd("error", notice, duration=time.monotonic() - started)
-            emit(TurnStarted(masked))
+            emit(TurnStarted(masked, tuple(item.text for item in attached if item.kind == "image")))
             if masked != text:
                 emit(Notice(notices.MASKED, "warning"))
-            prompt = self._prompt(masked)
+            prompt = self._prompt(masked, attached)
             # Only the agent's own stop tells what happened; a cancelled task is asked what it had.
             self._task = asyncio.create_task(self._drive(prompt, turn))
             await asyncio.wait({self._task})
@@ -218,6 +230,8 @@ class AgentRunner:
                 await self._keep_shown(turn)
             self._last_notice = notice
             self._record_end(stop_reason, notice)
+            if notice == notices.OVERFLOW:
+                emit(Notice(notices.COMPACT_FIRST))
             return TurnEnd(stop_reason, notice, turn.usage, time.monotonic() - started)
         finally:
             self.running = self._task = None
@@ -264,25 +278,30 @@ class AgentRunner:
         """Make everything recorded survive a power cut. Returns whether it does."""
         return self._recorder.flush()
 
-    def move_to(self, writer: SessionWriter) -> None:
-        """Go on in another session, also in the middle of a turn. Everything said is on record before.
+    def read_back(self, writer: SessionWriter) -> ReadBack:
+        """Read a session, so that `move_to` cannot fail.
 
         Raises:
             StoreError: It cannot be read.
         """
+        return read_back(writer)
+
+    def move_to(self, session: ReadBack) -> None:
+        """Go on in another session, also in the middle of a turn. Everything said is on record before."""
         self._window.restart()
-        self._writer = writer
-        self._recorder.move_to(writer, self._agent)
+        self._writer = session.writer
+        self._recorder.move_to(session, self._agent)
         self.reading.forget()
 
     # ---------------------------------------------------------------------------------------------
 
     def _count(self) -> int:
-        return self._writer.count()
+        return self._recorder.count
 
-    def _prompt(self, text: str) -> list[dict[str, Any]]:
+    def _prompt(self, text: str, attached: Sequence[Attached]) -> list[dict[str, Any]]:
         """The person's message, behind a notice where the history would otherwise be left dangling."""
-        message = {"role": "user", "content": [{"text": clean_text(text)}]}
+        said = [{"text": clean_text(text)}] if text.strip() or not attached else []
+        message = with_attached({"role": "user", "content": said}, attached)
         last = dict(self._agent.messages[-1]) if self._agent.messages else None
         cut, self._cut = self._cut.strip(), ""
         if cut and last is not None and last["role"] == "assistant" and holds(last, cut):
@@ -379,6 +398,8 @@ class AgentRunner:
         await self._tools_ready()
         if self.running is not None and not self.running.closing:
             await self._make_room()
+            if window := self._agent.model.context_window_limit:
+                self._window.fit(self._agent, lambda: self.reading.tokens > window * SURELY_OVER)
 
     async def refusal(self, tool: Any, use: dict[str, Any]) -> str:
         """Why a call must not run, or the empty string. Before one with effects runs, it is on the disk."""

@@ -6,6 +6,7 @@ model answers can run: the agent has no tools, no hooks and no session.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,11 +16,13 @@ from strands.agent.conversation_manager import NullConversationManager
 from strands.models import Model
 from strands.types.exceptions import EventLoopException, MaxTokensReachedException
 
+from tau.agent.history import without_secrets
 from tau.agent.retry import Retry
 from tau.agent.window_cuts import cut_text
 from tau.errors import ModelCallFailed
 from tau.events import ModelRetrying
 from tau.models.failures import describe, is_overflow
+from tau.sessions.attached import Attached, attached, own_blocks
 from tau.sessions.records import Message
 from tau.tools.spill import HEAD, TAIL
 
@@ -107,7 +110,8 @@ class Summarizer:
         """
         system = f"{_SYSTEM}\n\nFocus on: {focus}" if focus else _SYSTEM
         notes = ""
-        for part in parts(messages, limit=self._limit, room=room, most=most_parts):
+        divided = await asyncio.to_thread(parts, messages, limit=self._limit, room=room, most=most_parts)
+        for part in divided:
             request = _LATER_REQUEST.format(notes, part) if notes else _REQUEST.format(part)
             notes = await self.ask(system, request)
         return notes
@@ -163,7 +167,7 @@ async def _run(agent: Agent, request: str) -> str:
 
 
 def parts(messages: Sequence[Message], *, limit: int, room: int | None, most: int) -> list[str]:
-    """The messages as text, in as few parts of at most `room` characters as they need.
+    """The messages as text without secrets, in as few parts of at most `room` characters as they need.
 
     Where they need more than `most` parts, long passages are cut to their two ends, and then the oldest
     messages go; the first one, which may be an earlier summary, stays.
@@ -224,11 +228,23 @@ def _ends(text: str, most: int) -> str:
 
 
 def _entry(message: Message, limit: int) -> str:
+    if message["role"] == "assistant":  # in memory it is as the model wrote it
+        message = without_secrets(message)
     who = "PERSON" if message["role"] == "user" else "MODEL"
     if any("toolResult" in block for block in message["content"]):
         who = "TOOLS"
-    words = "\n".join(filter(None, (_words(block, limit) for block in message["content"])))
-    return f"{who}:\n{words.replace('</transcript>', '< /transcript>')}"
+    words = "\n".join(filter(None, (_words(block, limit) for block in own_blocks(message))))
+    along = attached(message)
+    said = [f"{who}:\n{words}"] if words or not along else []
+    entry = "\n\n".join([*(_along(item, limit) for item in along), *said])
+    return entry.replace("</transcript>", "< /transcript>")
+
+
+def _along(item: Attached, limit: int) -> str:
+    """What went along with a message of the person's."""
+    if item.kind == "image":
+        return f"PERSON:\n{item.text}"
+    return f"TOOLS:\n[the person ran: {item.command}]\n{cut_text(item.text, limit)}"
 
 
 def _words(block: dict[str, Any], limit: int) -> str:

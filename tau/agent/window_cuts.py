@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from tau.agent.history import begins_turn
+from tau.sessions.attached import with_outputs
 from tau.sessions.records import Message
 from tau.tools.cutting import boundary
 from tau.tools.spill import HEAD, TAIL
 
 BINARY_CHARS = 6_000
 """What an image or a document counts for in a size: about as many tokens as text of this length."""
+
+_GONE = re.compile(r"\n\[… ([\d,]+) characters are left out here …\]\n")
+_NEAR = 64
+"""So far from its place at most is the line that an earlier cut has left."""
 
 
 def size(messages: Sequence[Message]) -> int:
@@ -88,25 +94,30 @@ def cut_by_size(messages: Sequence[Message], most: int) -> int:
     return 0
 
 
-def pruned(message: Message, limit: int) -> Message | None:
+def pruned(message: Message, limit: int, head: int = HEAD, tail: int = TAIL) -> Message | None:
     """A copy of the message in which every tool result over `limit` is cut, or None when none is.
+
+    Its first `head` characters stay, and its last `tail`.
+
+    So is every output of a command that the person shared.
 
     Text and JSON of a result are measured and cut together, in characters; an image or a document, whose
     limit is in bytes, leaves a line in its place. The result stays the answer to its call.
     """
-    blocks = [_pruned_block(block, limit) for block in message["content"]]
+    short = with_outputs(message, lambda output: cut_text(output, limit, head, tail))
+    blocks = [_pruned_block(block, limit, head, tail) for block in short["content"]]
     if all(new is old for new, old in zip(blocks, message["content"], strict=True)):
         return None
     return {**message, "content": blocks}
 
 
-def _pruned_block(block: dict[str, Any], limit: int) -> dict[str, Any]:
+def _pruned_block(block: dict[str, Any], limit: int, head: int, tail: int) -> dict[str, Any]:
     result = block.get("toolResult")
     if result is None:
         return block
     texts = [text for item in result["content"] if (text := _text(item)) is not None]
     whole = "\n".join(texts)
-    short = cut_text(whole, limit)
+    short = cut_text(whole, limit, head, tail)
     others = [item for item in result["content"] if _text(item) is None]
     kept = [_without_bytes(item, limit) for item in others]
     if short is whole and all(new is old for new, old in zip(kept, others, strict=True)):
@@ -121,12 +132,18 @@ def _text(item: dict[str, Any]) -> str | None:
     return json.dumps(item["json"], ensure_ascii=False, default=str) if "json" in item else None
 
 
-def cut_text(text: str, limit: int) -> str:
-    """The text itself; when it has more than `limit` characters, its two ends and a line on what is gone."""
+def cut_text(text: str, limit: int, head: int = HEAD, tail: int = TAIL) -> str:
+    """The text itself; when it has more than `limit` characters, its two ends and a line on what is gone.
+
+    The line counts what an earlier and longer cut has left out, too.
+    """
     if len(text) <= limit:
         return text
-    head, tail = boundary(text, HEAD), boundary(text, len(text) - TAIL)
-    cut = f"{text[:head]}\n[… {tail - head:,} characters are left out here …]\n{text[tail:]}"
+    first, last = boundary(text, head), boundary(text, len(text) - tail)
+    gone, before = last - first, _GONE.search(text, HEAD - _NEAR, HEAD + _NEAR)
+    if before is not None and first <= before.start() and before.end() <= last:
+        gone += int(before[1].replace(",", "")) - len(before[0])
+    cut = f"{text[:first]}\n[… {gone:,} characters are left out here …]\n{text[last:]}"
     return cut if len(cut) < len(text) else text
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.facts import ELEVEN, SUMMARY, Fact, facts
 from tau.agent.anchor_budget import TOKEN, cost
 from tau.agent.anchors import HEADINGS, SUMMARY_STARTS, WIDTHS, Source, anchors
+from tau.agent.window_summary import note
 
 Message = dict[str, Any]
 
@@ -219,6 +220,26 @@ def test_under_a_tight_budget_the_last_line_counts_what_is_left_out() -> None:
     assert cost(listed) <= 100 * TOKEN
     assert int(lines[-1].split()[2]) == 200 - len(lines) + 2
     assert lines[-1] == f"… and {200 - len(lines) + 2} more; recall finds them"
+
+
+def test_what_had_no_room_stays_counted_when_the_list_is_carried_on() -> None:
+    stated = facts(60)
+    listed = ""
+    for at in range(0, 60, 6):
+        listed = anchors([*compacted(listed), *turns(stated[at : at + 6])], SUMMARY, tokens=150)
+
+    assert cost(listed) <= 150 * TOKEN
+    counted = int(listed.splitlines()[-1].split()[2])
+    assert counted == 60 - len(kept(stated, listed)) > 40
+
+
+@pytest.mark.parametrize("facts_too", [True, False])
+@pytest.mark.parametrize("after_summary", [True, False])
+def test_a_note_on_what_is_not_shown_says_nothing_anybody_said(after_summary: bool, facts_too: bool) -> None:
+    said = note(4_812, after_summary=after_summary, facts=facts_too)
+    listed = anchors([person("The port is 5433 there.")], "", tokens=200)
+
+    assert anchors([person(f"{said}\n\n{listed}")], "", tokens=200) == listed
 
 
 @pytest.mark.parametrize("tokens", [0, -1, 5])

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from strands import tool
 
+from tau.agent.history import INTERRUPTED_RESULT
 from tau.agent.permission import Ask
 from tau.agent.runner import AgentRunner
 from tau.config.settings import AgentSettings, ApprovalSettings
@@ -21,7 +22,8 @@ from tau.events import ApprovalAsked, Decision, Notice, ToolUseEnded, TurnEnd, T
 from tau.gate.gate import Gate
 from tau.models.script import read_script
 from tau.models.scripted_model import Cursor, ScriptedModel
-from tau.sessions.store import SessionWriter
+from tau.sessions.file import open_store
+from tau.sessions.store import SessionWriter, StoreContext
 from tau.tools.context import ToolContext
 
 LIMITS = AgentSettings()
@@ -331,3 +333,89 @@ async def test_a_message_of_an_odd_shape_hides_no_other(
     assert end.stop_reason == "end_turn"
     sent = (tmp_path / "requests.jsonl").read_text()
     assert all(word in sent for word in ("first", "sound", "second", "could not be read"))
+
+
+def other(tmp_path: Path, *messages: dict[str, Any]) -> SessionWriter:
+    """Another session, into which an agent moves."""
+    store = open_store(StoreContext(data_dir=tmp_path / "data", state_dir=tmp_path / "state"))
+    writer = store.create("s2", meta={})
+    for index, message in enumerate(messages):
+        writer.append(index, message)
+    return writer
+
+
+def sent(tmp_path: Path) -> list[str]:
+    """The requests to the model, as they were recorded."""
+    return (tmp_path / "requests.jsonl").read_text().splitlines()
+
+
+async def test_what_mends_an_unfinished_turn_is_let_go_of_also_after_a_move(
+    tmp_path: Path, writer: SessionWriter
+) -> None:
+    new = other(tmp_path, {"role": "user", "content": [{"text": "first"}]})
+    left: list[str] = []
+
+    @tool
+    def look() -> str:
+        """Look at what a kill would leave now."""
+        left.append(new.scratch())
+        return "seen"
+
+    silent = {"tools": [{"name": "look", "input": {}, "id": "t2"}]}  # no text that streams
+    agent = runner(tmp_path, writer, {"text": "one"}, silent, {"text": "two"}, tools=(look,))
+    await turn(agent, "in the old session")
+    new.append_scratch("half an ans")
+    new.keep_result({"message": "m1", "result": {"toolUseId": "t1", "status": "success", "content": []}})
+    agent.move_to(agent.read_back(new))
+    await turn(agent, "go on")
+    assert left == [""]
+    assert new.scratch() == ""
+    assert list(new.kept_results()) == []
+    await turn(runner(tmp_path, new, {"text": "three"}), "and then?")
+    assert "half an ans" not in sent(tmp_path)[-1]
+
+
+async def test_a_result_of_the_session_before_answers_no_call_of_the_one_moved_to(
+    tmp_path: Path, writer: SessionWriter
+) -> None:
+    call = {"toolUse": {"toolUseId": "t1", "name": "change", "input": {"what": "b"}}}
+    new = other(
+        tmp_path,
+        {"role": "user", "content": [{"text": "first"}]},
+        {"role": "assistant", "content": [call], "tracking_id": "m1"},
+    )
+    agent = runner(tmp_path, writer, {"text": "one"}, {"text": "two"})
+    await turn(agent, "in the old session")
+    agent.keep_result({"toolUseId": "t1", "status": "success", "content": [{"text": "of the old one"}]})
+    agent.move_to(agent.read_back(new))
+    await turn(agent, "go on")
+    assert "of the old one" not in sent(tmp_path)[-1]
+    assert "of the old one" not in str([stored.message for stored in new.messages()])
+    assert INTERRUPTED_RESULT in str(new.messages()[2].message)
+
+
+async def test_what_tools_keep_of_an_agent_goes_along_when_it_moves(
+    tmp_path: Path, writer: SessionWriter
+) -> None:
+    @tool(context=True)
+    def count(tool_context: Any) -> str:
+        """Count one further."""
+        counted = (tool_context.agent.state.get("counted") or 0) + 1
+        tool_context.agent.state.set("counted", counted)
+        return f"counted {counted}"
+
+    steps = [
+        step
+        for number in range(2)
+        for step in ({"tools": [{"name": "count", "input": {}, "id": f"t{number}"}]}, {"text": "done"})
+    ]
+    new = other(tmp_path)
+    await turn(runner(tmp_path, new, {"text": "one"}), "a session with a state of its own")
+    agent = runner(tmp_path, writer, *steps, tools=(count,))
+    await turn(agent, "count")
+    agent.move_to(agent.read_back(new))
+    state = new.agent_state()
+    assert state is not None
+    assert state.state == {"counted": 1}, "on record before anything else is said"
+    await turn(agent, "count")
+    assert "counted 2" in str([stored.message for stored in new.messages()])

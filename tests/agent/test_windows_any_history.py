@@ -1,9 +1,12 @@
-"""For any history and any size, a window is one that every provider takes, and a restart changes nothing."""
+"""For any history and any size, a window is one that every provider takes, a restart changes nothing, and
+no fact is forgotten."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from strands.types.session import encode_bytes_values
 from tau.agent.history import begins_turn, clean, text_of
 from tau.agent.recorder import Recorder
 from tau.agent.window_cuts import size
+from tau.agent.window_summary import INTRODUCTION, is_note
 from tau.agent.windows import window
 from tau.config.settings import AgentSettings, ContextSettings
 from tau.models.script import read_script
@@ -72,6 +76,24 @@ def messages(turns: list[dict[str, Any]]) -> list[Message]:
     return made
 
 
+def with_facts(turns: list[dict[str, Any]]) -> tuple[list[Message], list[str]]:
+    """The same messages, each long enough to be worth a note, and the facts in them: one for each block."""
+    made, facts = messages(turns), []
+    for number, message in enumerate(made):
+        for place, block in enumerate(message["content"]):
+            value = f"/srv/part{number}-{place}/page.py"
+            if "text" in block:
+                block["text"] += f" It is {value} here. {'So it goes on. ' * 80}"
+            elif "toolUse" in block:
+                block["toolUse"]["input"] = {"path": value, "text": "So it goes on. " * 80}
+            elif "toolResult" in block:
+                block["toolResult"]["content"].insert(0, {"text": f"{value} {'So it goes on. ' * 80}"})
+            else:
+                continue
+            facts.append(value)
+    return made, facts
+
+
 def is_sound(history: list[Message]) -> bool:
     """Whether a history can be sent as it is recorded: nothing dangles but the end."""
     return all(
@@ -102,13 +124,16 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Session:
     """A recorded history, opened as often as one likes."""
 
-    def __init__(self, history: list[Message], kind: Any, size: int, script: Path) -> None:
+    def __init__(
+        self, history: list[Message], kind: Any, size: int, script: Path, anchors_tokens: int = 1_000
+    ) -> None:
         store = open_store(StoreContext(data_dir=script.parent, state_dir=script.parent))
         self.writer: SessionWriter = store.create("s", meta={})
         for index, message in enumerate(history):
             self.writer.append(index, encode_bytes_values(message))
         self.settings = AgentSettings(context=kind, window_size=size)
         self.script = script
+        self.anchors_tokens = anchors_tokens
 
     def open(self) -> tuple[Agent, Recorder]:
         recorder = Recorder(self.writer, on_unsaved=lambda reason: None)
@@ -117,11 +142,28 @@ class Session:
             agent_id="tau",
             callback_handler=None,
             conversation_manager=window(
-                self.settings, NOT_LESS, count=self.writer.count, tell=lambda text: None
+                self.settings,
+                NOT_LESS,
+                anchors_tokens=self.anchors_tokens,
+                count=self.writer.count,
+                tell=lambda text: None,
             ),
             session_manager=recorder,
         )
         return agent, recorder
+
+
+def shown(agent: Agent) -> list[Message]:
+    """The messages of the session in the window, without what stands before them."""
+    seen = plain(agent)
+    opening = text_of(seen[0]).split("\n")[0]
+    return seen[2:] if opening == INTRODUCTION or is_note(opening) else seen
+
+
+def counted(agent: Agent) -> int:
+    """How many facts the lead says that it has no room for."""
+    before = plain(agent)[: len(plain(agent)) - len(shown(agent))]
+    return sum(map(int, re.findall(r"^… and (\d+) more", "\n".join(map(text_of, before)), re.MULTILINE)))
 
 
 def plain(agent: Agent) -> list[Message]:
@@ -138,9 +180,9 @@ def test_a_window_holds_the_newest_request_and_survives_a_restart(
     agent, recorder = session.open()
     seen = plain(agent)
     check_request(seen)
-    assert begins_turn(seen[0])
+    assert begins_turn(shown(agent)[0])
     if is_sound(history):  # else a request may stand beside results, which take their calls along
-        assert len(seen) <= max(most, 3)
+        assert len(shown(agent)) <= max(most, 3)
     newest = next(text_of(message) for message in reversed(history) if begins_turn(message))
     assert newest in [text_of(message) for message in seen]
     agent.conversation_manager.apply_management(agent)
@@ -173,12 +215,12 @@ def test_each_reduction_shrinks_the_window_or_says_that_it_cannot(
             agent.conversation_manager.reduce_context(agent, e=ContextWindowOverflowException("full"))
         except ContextWindowOverflowException:
             assert size(plain(agent)) == before
-            assert sum(begins_turn(message) for message in plain(agent)) == 1
+            assert sum(begins_turn(message) for message in shown(agent)) == 1
             break
         seen = plain(agent)
         assert size(seen) < before
         check_request(seen)
-        assert begins_turn(seen[0])
+        assert begins_turn(shown(agent)[0])
         assert newest in [text_of(message) for message in seen]
         assert results(seen) <= answered, "a cut result still answers its call"
         recorder.sync_agent(agent)
@@ -218,6 +260,49 @@ async def test_a_summary_stands_before_whole_turns(
     if is_sound(history):
         assert plain(again) == seen
     check_request(plain(again))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    turns=st.lists(TURNS, min_size=1, max_size=5),
+    kind=st.sampled_from(["sliding", "summarize"]),
+    most=st.integers(2, 12),
+    tokens=st.sampled_from([200, 1_000]),
+    steps=st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=6),
+)
+async def test_a_fact_of_what_left_is_in_the_lead_or_counted_whatever_happens(
+    *,
+    script: Path,
+    turns: list[dict[str, Any]],
+    kind: str,
+    most: int,
+    tokens: int,
+    steps: list[tuple[int, bool]],
+) -> None:
+    """Each step is a turn: how often its request does not fit at first, and whether tau stops after it."""
+    history, facts = with_facts(turns)
+    stays, stops = (Session(history, kind, most, script, tokens) for _ in range(2))
+    agent, recorder = stays.open()
+    other, _ = stops.open()
+    for number, (overflows, restarts) in enumerate(steps):
+        facts.append(f"/srv/step{number}/page.py")
+        request = {"text": f"It is {facts[-1]} now. {'So it goes on. ' * 80}"}
+        if restarts:
+            other, _ = stops.open()
+        for each in (agent, other):
+            each.model = Overflowing(overflows, script)
+            notice = {"role": "assistant", "content": [{"text": "(notice)"}]}
+            prompt: Any = [notice] if dangles(plain(each)) else []
+            with suppress(ContextWindowOverflowException):
+                await each.invoke_async([*prompt, {"role": "user", "content": [dict(request)]}])
+        for each in (agent, other):
+            check_request(plain(each))
+            text = json.dumps(encode_bytes_values(plain(each)), ensure_ascii=False)
+            assert sum(fact not in text for fact in facts) <= counted(each)
+            assert len(text_of(plain(each)[0])) < 8_000 or kind == "summarize"
+        if is_sound(history):
+            assert plain(agent) == plain(other)
+    assert recorder.unsaved == ""
 
 
 def dangles(history: list[Message]) -> bool:
