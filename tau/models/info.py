@@ -19,6 +19,7 @@ class ModelInfo:
         context_window: Tokens it can hold, or None when unknown.
         advice: What the person should know about it once (the embedded model's limits), or empty.
         price: What its tokens cost, or None when unknown.
+        images: Whether it takes images; None when that is not known.
         cached_in_input: Whether the ``inputTokens`` that the SDK reports for it include those of the cache.
     """
 
@@ -29,4 +30,5 @@ class ModelInfo:
     context_window: int | None = None
     advice: str = ""
     price: Price | None = None
+    images: bool | None = None
     cached_in_input: bool = False

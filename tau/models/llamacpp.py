@@ -54,6 +54,7 @@ def check(request: Request) -> Ready:
         model_id=request.settings.model_id or name,
         context_window=request.settings.context_window or _window(properties),
         cached_in_input=True,
+        images=_images(properties),
     )
 
 
@@ -78,6 +79,12 @@ def _window(properties: dict[str, Any]) -> int | None:
     settings = properties.get("default_generation_settings")
     window = settings.get("n_ctx") if isinstance(settings, dict) else None
     return window if isinstance(window, int) and window > 0 else None
+
+
+def _images(properties: dict[str, Any]) -> bool | None:
+    modalities = properties.get("modalities")
+    vision = modalities.get("vision") if isinstance(modalities, dict) else None
+    return vision if isinstance(vision, bool) else None
 
 
 def _url(request: Request) -> str:

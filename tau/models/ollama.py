@@ -104,11 +104,11 @@ def _find(request: Request, url: str, deadline: float) -> Ready:
                 f"The Ollama model '{found}' cannot call tools",
                 "choose one that can, such as qwen3 or llama3.1",
             )
-        return Ready(model_id=found, context_window=_window(request, details))
+        return _ready(request, found, details)
     for name in names:
         details = _details(url, name, deadline, key)
         if _calls_tools(details):
-            return Ready(model_id=name, context_window=_window(request, details))
+            return _ready(request, name, details)
     raise ModelNotReady(
         f"The Ollama server at {url} has no model that can call tools", "ollama pull qwen3, for example"
     )
@@ -117,6 +117,11 @@ def _find(request: Request, url: str, deadline: float) -> Ready:
 def _details(url: str, name: str, deadline: float, key: str) -> Mapping[str, Any]:
     _, answer = probe.ask(url, "/api/show", deadline=deadline, body={"model": name}, key=key)
     return answer if isinstance(answer, dict) else {}
+
+
+def _ready(request: Request, name: str, details: Mapping[str, Any]) -> Ready:
+    capabilities = details["capabilities"]  # it can call tools, so they are said
+    return Ready(model_id=name, context_window=_window(request, details), images="vision" in capabilities)
 
 
 def _calls_tools(details: Mapping[str, Any]) -> bool:

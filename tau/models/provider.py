@@ -134,6 +134,7 @@ class Ready:
         context_window: Tokens it holds, or None when unknown.
         advice: What the person should know about it once, or empty.
         cached_in_input: Whether the ``inputTokens`` that the SDK reports for it include those of the cache.
+        images: Whether it takes images; None leaves that to its name.
         elsewhere: Whether another server than the provider's own answers, which has prices of its own.
     """
 
@@ -141,6 +142,7 @@ class Ready:
     context_window: int | None = None
     advice: str = ""
     cached_in_input: bool = False
+    images: bool | None = None
     elsewhere: bool = False
 
 

@@ -17,6 +17,7 @@ from tau.models import known
 from tau.models.failures import describe
 from tau.models.info import ModelInfo
 from tau.models.provider import Provider, Ready, Request
+from tau.models.sight import takes_images
 from tau.models.usage import Price, counted
 
 if TYPE_CHECKING:
@@ -161,6 +162,9 @@ def _look(
         context_window=ready.context_window,
         advice=ready.advice,
         price=_price(request, ready, fact),
+        images=takes_images(name, ready.model_id, elsewhere=ready.elsewhere)
+        if ready.images is None
+        else ready.images,
         cached_in_input=ready.cached_in_input,
     )
     return info, chosen, request, ready

@@ -31,7 +31,12 @@ def check(request: Request) -> Ready:
         record = request.path(settings.record)
         if not record.parent.is_dir():
             raise ModelNotReady(f"The folder of {request.table} record does not exist: {record.parent}")
-    return Ready(model_id=settings.model_id or "scripted", context_window=settings.context_window)
+    images = settings.params.get("images")
+    return Ready(
+        model_id=settings.model_id or "scripted",
+        context_window=settings.context_window,
+        images=images if isinstance(images, bool) else None,
+    )
 
 
 def build(request: Request, ready: Ready) -> tuple[Model, Model]:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tau.config.settings import McpSettings
 from tau.display import one_line
@@ -32,6 +32,20 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _log = logging.getLogger(__name__)
 
 
+class ServerState(NamedTuple):
+    """How a server stands.
+
+    Attributes:
+        state: Whether it is being connected, is connected, or cannot be used.
+        reason: Why it cannot be used, with what to do; else empty.
+        tools: What models call its tools by.
+    """
+
+    state: Literal["connecting", "connected", "failed"]
+    reason: str = ""
+    tools: tuple[str, ...] = ()
+
+
 class McpServers:
     """All servers of a run.
 
@@ -40,6 +54,9 @@ class McpServers:
         directory: Where commands run.
         environ: The environment; a command is given little of it.
         taken: Names of tools that a server's tool must not have.
+
+    Attributes:
+        states: How each server stands, by its name.
     """
 
     def __init__(
@@ -51,6 +68,7 @@ class McpServers:
         taken: Collection[str] = (),
     ) -> None:
         self._servers = dict(servers)
+        self.states = {name: ServerState("connecting") for name in servers}
         self._directory = directory
         self._environ = environ
         self._taken = frozenset(taken)
@@ -76,6 +94,8 @@ class McpServers:
         except Exception as error:  # noqa: BLE001 - a library that does not load may raise anything
             _log.exception("The MCP library does not load")
             said = one_line(f"{type(error).__name__}: {error}", 200)
+            for name in self._servers:
+                self.states[name] = ServerState("failed", f"the package mcp does not load: {said}")
             return [f"No MCP server is available: the package mcp does not load: {said} (install tau again)"]
         if self._closing.is_set():
             return []
@@ -127,8 +147,10 @@ class McpServers:
         try:
             offered = await self._on_loop(connection.open())
         except ServerFailed as error:
+            self.states[name] = ServerState("failed", f"{error.reason} ({error.hint})")
             return [f"The MCP server {name} is not available: {error.reason} ([mcp.{name}]: {error.hint})"]
         tools, lines = self._tools(connection, offered)
+        self.states[name] = ServerState("connected", "", tuple(tool.tool_name for tool in tools))
         on_ready(tools)
         return lines
 

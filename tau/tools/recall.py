@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from strands.types.tools import AgentTool
 
 from tau.display import one_line, visible
 from tau.errors import TauError
-from tau.sessions.lineage import Messages, Record, Unread, look_behind, reason_of
+from tau.sessions.lineage import Behind, Messages, Record, Unread, look_behind, reason_of
 from tau.sessions.passages import Findings, Passage, find
 from tau.sessions.records import StoredMessage, origin_of
 from tau.sessions.spoken import Place, Said, speaker, whole_text
@@ -28,6 +29,10 @@ MOST_PASSAGES = 20
 _NAMED_SESSIONS = 20
 _NAMED_UNREAD = 5
 _PAGE = 50
+_WORK, _REST = 0.008, 0.000_2
+"""Seconds of searching and of rest in turns, so that threads which wait for the interpreter get it: reading a
+file in between starts their wait anew without letting them in."""
+
 _LEAST = 200
 _NONE_HAS_ALL = "[No message has all of these words. Those with most of them, or with words like them:]"
 _ONLY_SOME = "[These have only some of the words, or words like them:]"
@@ -100,7 +105,7 @@ def answer(record: Record, query: str, session: str, wanted: str, *, room: int, 
         raise Refused("Give query or range, not both: a range is read whole, a query searches all messages")
     here = record.session_id
     chain = look_behind(record.read, here)
-    sessions = (here, *chain.sessions)
+    sessions = (here, *(found for found in chain.sessions if chain.ends.get(found) != 0))
     if session and session not in sessions:
         more = f" and {len(sessions) - _NAMED_SESSIONS:,} more" if len(sessions) > _NAMED_SESSIONS else ""
         raise Refused(
@@ -108,37 +113,42 @@ def answer(record: Record, query: str, session: str, wanted: str, *, room: int, 
             f" its sessions are {', '.join(sessions[:_NAMED_SESSIONS])}{more}"
         )
     if wanted:
-        return read_range(record, session or here, wanted, room=room, watch=watch)
-    searched = (session,) if session else sessions
-    return search(record, query, searched, unread=() if session else chain.unread, room=room, watch=watch)
+        read = session or here
+        return read_range(record, read, wanted, end=chain.ends.get(read), room=room, watch=watch)
+    searched = Behind((session,) if session else sessions, () if session else chain.unread, chain.ends)
+    return search(record, query, searched, room=room, watch=watch)
 
 
 # Searching ---------------------------------------------------------------------------------------
 
 
-def search(
-    record: Record, query: str, sessions: Sequence[str], *, unread: Sequence[Unread], room: int, watch: Watch
-) -> str:
+def search(record: Record, query: str, among: Behind, *, room: int, watch: Watch) -> str:
     """The passages that fit, the best first, and what else there is.
 
     Args:
         record: Where the sessions are read.
         query: Not empty.
-        sessions: Those that are searched, the newest first.
-        unread: What of the chain could not be read already.
+        among: The sessions that are searched, as far as they belong to the conversation.
         room: Characters of passages.
         watch: When to stop.
     """
-    messages = Messages(record.read, sessions)
+    sessions = among.sessions
+    messages = Messages(record.read, sessions, among.ends)
     said = Said(messages, without_tool=NAME, without=_request(record))
 
+    rested = time.perf_counter()
+
     def go_on() -> bool:
+        nonlocal rested
         watch.check()
+        if time.perf_counter() - rested > _WORK:
+            time.sleep(_REST)
+            rested = time.perf_counter()
         return not watch.over
 
     found = find(said, query, sessions=sessions, go_on=go_on)
     blocks = _blocks(found, room)
-    notes = [_summary(found, query, sessions, len(blocks), watch), _unread([*unread, *messages.unread])]
+    notes = [_summary(found, query, sessions, len(blocks), watch), _unread([*among.unread, *messages.unread])]
     return "\n".join([*blocks, *filter(None, notes)])
 
 
@@ -217,13 +227,16 @@ class _Range:
     last: int
 
 
-def read_range(record: Record, session_id: str, wanted: str, *, room: int, watch: Watch) -> str:
+def read_range(
+    record: Record, session_id: str, wanted: str, *, end: int | None = None, room: int, watch: Watch
+) -> str:
     """Messages of one session, whole and numbered, as many as fit, and how to go on.
 
     Args:
         record: Where the session is read.
         session_id: The session.
         wanted: ``"12"``, ``"12-20"`` or ``"12:3000-20"``, which begins at a character of the first message.
+        end: How many messages of the session belong to the conversation; None for all.
         room: Characters of messages.
         watch: When to stop.
 
@@ -233,9 +246,15 @@ def read_range(record: Record, session_id: str, wanted: str, *, room: int, watch
     asked = _range(wanted)
     try:
         with record.read(session_id) as reader:
-            count = reader.count()
+            there = reader.count()
+            count = there if end is None else min(end, there)
             if asked.first >= count:
                 has = f"messages 0 to {count - 1:,}" if count else "no messages"
+                if asked.first < there:
+                    raise Refused(
+                        f"Of session {session_id}, {has} belong to this conversation, which goes on from"
+                        f" there in another session; message {asked.first:,} is no part of it"
+                    )
                 raise Refused(f"Session {session_id} has {has}, so there is no message {asked.first:,}")
             pages = _Pages(asked, min(asked.last, count - 1), room)
             for offset in range(asked.first, pages.last + 1, _PAGE):

@@ -26,7 +26,9 @@ TIERS = (0, 1, 2)
 _log = logging.getLogger(__name__)
 
 
-def build_tools(context: ToolContext, *, disabled: Sequence[str] = ()) -> list[AgentTool]:
+def build_tools(
+    context: ToolContext, *, disabled: Sequence[str] = (), origins: dict[str, str] | None = None
+) -> list[AgentTool]:
     """Every tool that can be used, tau's own first, then by entry point.
 
     What does not load, is no tool, has an impossible tier or a name that another one has already is left out,
@@ -35,6 +37,7 @@ def build_tools(context: ToolContext, *, disabled: Sequence[str] = ()) -> list[A
     Args:
         context: Handed to every factory.
         disabled: ``[plugins] disabled``.
+        origins: Is filled with the package that each tool comes from, by its name; empty for tau's own.
     """
     from strands.types.tools import AgentTool
 
@@ -56,6 +59,9 @@ def build_tools(context: ToolContext, *, disabled: Sequence[str] = ()) -> list[A
                 _log.warning("%s: %s; it is not used", origin, problem)
             else:
                 owners[tool.tool_name] = origin
+                if origins is not None:
+                    own = outcome.component.built_in
+                    origins[tool.tool_name] = "" if own else outcome.component.distribution
                 built.append(tool)
     return built
 

@@ -50,7 +50,7 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
     async def shell(
         command: str, tool_context: Call, timeout: float | None = None
     ) -> AsyncIterator[str | dict[str, Any]]:
-        _check(command, timeout)
+        check(command, timeout)
         if tool_context.cancel_signal.is_set():
             raise Cancelled
         # What comes from the command's thread: output, then its ending or what went wrong.
@@ -102,7 +102,12 @@ def shell_program(directory: Path) -> str:
     return "/bin/sh" if inside else found
 
 
-def _check(command: str, timeout: float | None) -> None:
+def check(command: str, timeout: float | None) -> None:
+    """Refuse what no shell can run, and a time that is none.
+
+    Raises:
+        Refused: The command or the timeout cannot be used.
+    """
     if not command.strip():
         raise Refused("The command is empty")
     if "\0" in command:

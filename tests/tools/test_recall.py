@@ -81,21 +81,17 @@ def places(answer: str) -> list[tuple[str, int]]:
 @pytest.fixture
 def chain(store: SessionStore) -> SessionStore:
     """Session ``c`` goes on with a summary of ``b``, which was forked from ``a``; ``z`` is another's."""
-    record(
-        store,
-        "a",
+    said = [
         user("The gateway of the Kowalenko branch listens on port 48613.\nWrite that down."),
         model("Noted: retry_budget_ms is 2500 and the owner is Zoë Ångström."),
         calls("shell", "t1", command='grep -n "quota" a.cfg\necho done'),
         result("t1", {"text": "12: quota = 77 GiB\ndone"}, {"json": {"exit": 0, "key": "nested-value-91"}}),
-        compacted_to="b",
-    )
+    ]
+    record(store, "a", *said, compacted_to="b")
     record(
         store,
         "b",
-        with_origin(
-            user("The gateway of the Kowalenko branch listens on port 48613.\nWrite that down."), "a", 0
-        ),
+        *(with_origin(message, "a", index) for index, message in enumerate(said)),
         user("数据库的密码是小鸟七号。我们用 C++ 写。"),
         model("The port of the test server is 9000; the gateway is another matter."),
         forked_from="a",
@@ -157,10 +153,10 @@ def test_a_passage_says_where_it_is_and_what_was_found(chain: SessionStore) -> N
         ("Welchen Port hat das Gateway von Kowalenko?", ("a", 0)),
         ("nested-value-91", ("a", 3)),
         ('grep -n "quota"', ("a", 2)),
-        ("数据库密码", ("b", 1)),
-        ("小鸟", ("b", 1)),
-        ("C++", ("b", 1)),
-        ("test server", ("b", 2)),
+        ("数据库密码", ("b", 4)),
+        ("小鸟", ("b", 4)),
+        ("C++", ("b", 4)),
+        ("test server", ("b", 5)),
     ],
 )
 def test_what_was_said_is_found_first(chain: SessionStore, query: str, place: tuple[str, int]) -> None:
@@ -208,7 +204,7 @@ def test_messages_of_this_session_are_found(chain: SessionStore) -> None:
 
 
 def test_one_session_can_be_searched_and_no_foreign_one(chain: SessionStore) -> None:
-    assert places(asked(chain, "gateway", "b")) == [("b", 2), ("b", 0)]
+    assert places(asked(chain, "gateway", "b")) == [("b", 5), ("b", 0)]
     for query, wanted in (("gateway", ""), ("", "0")):
         with pytest.raises(Refused, match=r"z is no session of this conversation.*its sessions are c, b, a$"):
             asked(chain, query, "z", wanted)
@@ -323,4 +319,4 @@ def test_the_session_in_hand_may_change(chain: SessionStore) -> None:
     held = Record(chain.read, "a")
     assert places(recall.answer(held, "test server", "", "", room=9_000, watch=watch())) == []
     held.session_id = "c"
-    assert places(recall.answer(held, "test server", "", "", room=9_000, watch=watch())) == [("b", 2)]
+    assert places(recall.answer(held, "test server", "", "", room=9_000, watch=watch())) == [("b", 5)]
