@@ -1,0 +1,34 @@
+"""The images that a message names: behind an ``@``, or as a terminal types the path of a dropped file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tau.input.images import dropped_images, image_type
+from tau.input.mentions import mentions
+
+MOST_LINES = 200
+"""Lines that are looked at for paths."""
+
+_NAMED = re.compile(r"\.(?:png|jpe?g|gif|webp)\b", re.IGNORECASE)
+
+
+def mentioned_images(text: str, directory: Path) -> list[Path]:
+    """The images that a message names, by their content; reads the disk.
+
+    Those are what it mentions with ``@``, and lines that are nothing but paths of images.
+
+    Args:
+        text: The message.
+        directory: What relative paths start from.
+    """
+    found = [
+        mention.path
+        for mention in mentions(text, directory)
+        if not mention.is_directory and image_type(mention.path)
+    ]
+    for line in text.split("\n")[:MOST_LINES]:
+        if _NAMED.search(line):
+            found += [image.path for image in dropped_images(line, directory)]
+    return list(dict.fromkeys(found))
