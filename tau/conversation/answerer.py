@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
 from tau.conversation.opening import OpenSession
+from tau.conversation.state import ServerInfo, ToolInfo
 from tau.conversation.totals import Totals
 from tau.conversation.workbench import Workbench
 from tau.errors import UsageError
@@ -18,6 +19,7 @@ from tau.sessions.lineage import Read
 if TYPE_CHECKING:
     from tau.agent.permission import Ask
     from tau.agent.runner import AgentRunner
+    from tau.tools.context import ToolContext
 
 
 SERVER_WAIT = 5.0
@@ -94,6 +96,7 @@ class Answerer:
                 model=prepared.model,
                 writer=session.writer,
                 settings=self._settings.agent,
+                anchors_tokens=self._settings.compaction.anchors_tokens,
                 system_prompt=system_prompt(self._settings, bare=self._bare),
                 tool_context=bench.context,
                 tools=bench.tools,
@@ -113,9 +116,21 @@ class Answerer:
                 f"The directory {self._settings.directory} is gone", "start tau in another one"
             ) from error
 
+    def context(self, session_id: str) -> ToolContext:
+        """What the tools of a session share. Imports the SDK.
+
+        Raises:
+            ConfigError: A pattern of ``[approvals]`` cannot be used.
+        """
+        return self._workbench.of(session_id).context
+
     def carry_over(self, source: str, session_id: str) -> None:
         """Let the session that continues another one have what was granted, read and approved in it."""
         self._workbench.carry_over(source, session_id)
+
+    def offered(self) -> tuple[list[ToolInfo], list[ServerInfo]]:
+        """The tools that the model may use now, and how the servers of tools stand."""
+        return self._workbench.offered(), self._workbench.servers()
 
     async def adopt(self, prepared: PreparedModel | None) -> None:
         """Take a prepared model over; what the one before holds is let go of."""

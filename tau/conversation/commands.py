@@ -14,15 +14,15 @@ from tau.conversation.state import (
     Help,
     ModelChoice,
     ModelListing,
-    Opening,
-    PromptListing,
+    Prompt,
     Quit,
     Refused,
     Said,
     SessionListing,
     Switched,
+    Themes,
 )
-from tau.display import dollars, one_line
+from tau.display import dollars, one_line, visible
 from tau.errors import TauError
 from tau.models.registry import choices
 from tau.sessions.listing import listed_line
@@ -60,6 +60,8 @@ COMMANDS: Sequence[CommandSpec] = (
     CommandSpec("session", "/session", "show this session's id, name and place"),
     CommandSpec("status", "/status", "show model, window, tokens and session"),
     CommandSpec("model", "/model [ROLE]", "list the model roles, or switch to one"),
+    CommandSpec("tools", "/tools", "show what the model may use, where it is from and how servers stand"),
+    CommandSpec("theme", "/theme [NAME]", "choose the colours of the full-screen app, or take those"),
     CommandSpec("name", "/name NAME", "name this session"),
     CommandSpec("clear", "/clear", "empty the view; the session is untouched"),
     CommandSpec("quit", "/quit", "leave; the session is kept", ("exit", "q")),
@@ -92,7 +94,10 @@ async def run(core: Core, line: str) -> CommandResult:
 def _query(core: Core, limit: int) -> ListQuery:
     everywhere = core.settings.sessions.scope == "all" or core.request.all_directories
     return ListQuery(
-        directory=None if everywhere else core.state.directory, limit=limit, exclude=core.state.session_id
+        directory=None if everywhere else core.state.directory,
+        limit=limit,
+        exclude=core.state.session_id,
+        fold_chains=True,
     )
 
 
@@ -133,26 +138,33 @@ async def _new(core: Core, rest: str) -> CommandResult:
 
 
 async def _undo(core: Core, rest: str) -> CommandResult:
-    before = core.state.session_id
-    return _rewound(before, *await core.rewind())
+    return await _go_back(core, None)
 
 
-def _rewound(before: str, opening: Opening, text: str) -> Switched:
+async def _go_back(core: Core, prompt: Prompt | None) -> CommandResult:
+    """Go on from before a prompt; None is the newest."""
+    before, name = core.state.session_id, core.state.name
+    opening, text = await core.rewind(prompt)
+    old, new = core.forked_from or before, opening.state.session_id
+    where = f", which was said in session {old}" if old != before else ""
     line = (
-        f'Went back before "{one_line(text, 60)}", in new session {opening.state.session_id}; '
+        f'Went back before "{one_line(text, 60)}"{where}, in new session {new}; '
         f"the previous session {before} is kept."
     )
+    if name and opening.state.name == name:
+        line += f" The name {name} goes along."
     return Switched(opening, line, draft=text)
 
 
 async def _rewind(core: Core, rest: str) -> CommandResult:
-    before = core.state.session_id
     if rest:
         if not _is_number(rest):
             return Refused(f"/rewind takes the number of one of your messages, not '{one_line(rest, 40)}'")
-        return _rewound(before, *await core.rewind(int(rest)))
-    prompts = await core.prompts()
-    return PromptListing(prompts) if prompts else Refused("There is no turn to go back before")
+        return await _go_back(core, await core.prompt(int(rest)))
+    listing = await core.prompts()
+    if listing.prompts or listing.earlier is not None:
+        return listing
+    return Refused(listing.unread or "There is no turn to go back before")
 
 
 async def _fork(core: Core, rest: str) -> CommandResult:
@@ -161,7 +173,7 @@ async def _fork(core: Core, rest: str) -> CommandResult:
         opening = await core.fork(turn=int(rest))
     else:
         opening = await core.fork(session=rest)
-    old, new = core.reader.meta().get("forked_from") or before, opening.state.session_id
+    old, new = core.forked_from or before, opening.state.session_id
     return Switched(opening, f"Forked session {old} into new session {new}; {old} is kept.")
 
 
@@ -176,6 +188,8 @@ async def _compact(core: Core, rest: str) -> CommandResult:
 
 
 async def _export(core: Core, rest: str) -> CommandResult:
+    if visible(rest) != rest or any(character in rest for character in "\n\r\t"):
+        return Refused(f"An export's name has only characters that can be shown, unlike {one_line(rest)}")
     return Said(await core.export(rest))
 
 
@@ -200,14 +214,15 @@ async def _status(core: Core, rest: str) -> CommandResult:
         if state.model
         else state.model_problem or "still being prepared"
     )
+    in_memory = f"{state.in_memory} messages in memory"
+    if _preparing(state) and state.message_count:
+        in_memory = "still being prepared"
     lines = [
         f"Session: {state.session_id}" + (f" ({state.name})" if state.name else ""),
         f"Model: {state.role} → {model}",
-        f"Context: {state.context}, window {state.window_size} · {state.in_memory} messages in memory",
+        f"Context: {state.context}, window {state.window_size} · {in_memory}",
         f"Filled: {_filled(state)}",
-        f"Tokens: {state.usage.input_tokens:,} in, {state.usage.output_tokens:,} out"
-        + (f", {state.usage.cached_tokens:,} cached" if state.usage.cached_tokens else "")
-        + f" · {state.turns} turn{'' if state.turns == 1 else 's'}"
+        f"Tokens: {_tokens(state)} · {state.turns} turn{'' if state.turns == 1 else 's'}"
         + (f" · {dollars(state.cost)}" if state.cost is not None else ""),
         f"Directory: {state.directory}",
     ]
@@ -215,11 +230,25 @@ async def _status(core: Core, rest: str) -> CommandResult:
         lines.insert(2, f"Why this model: {state.model.why}")
     if state.profile:
         lines.append(f"Profile: {state.profile}")
-    if state.held_by:
-        lines.append(f"Read-only: held by {state.held_by}")
+    if state.held is not None:
+        lines.append(f"Read-only: {state.held.why}")
     if state.unsaved:
         lines.append(f"Not saved: {state.unsaved}")
     return Said(lines)
+
+
+def _preparing(state: ConversationState) -> bool:
+    """Whether nothing is known of the model yet."""
+    return state.model is None and not state.model_problem
+
+
+def _tokens(state: ConversationState) -> str:
+    """What the session's calls took, as far as providers told."""
+    usage = state.usage
+    if state.uncounted:
+        return "unknown"
+    cached = f", {usage.cached_tokens:,} cached" if usage.cached_tokens else ""
+    return f"{usage.input_tokens:,} in, {usage.output_tokens:,} out{cached}"
 
 
 def _filled(state: ConversationState) -> str:
@@ -234,6 +263,10 @@ def _filled(state: ConversationState) -> str:
         filled += f" · the window holds {window:,} tokens" if window else ""
     elif window:
         filled = f"about {state.context_tokens:,} of {window:,} tokens{share(state.context_tokens)}"
+    elif _preparing(state):
+        filled = f"about {state.context_tokens:,} tokens · the model is still being prepared"
+    elif state.model is None:
+        filled = f"about {state.context_tokens:,} tokens"
     else:
         filled = f"about {state.context_tokens:,} tokens · context_window declares how many the model holds"
     if state.compacts_at is not None:
@@ -267,6 +300,14 @@ async def _model(core: Core, rest: str) -> CommandResult:
     return ModelListing(listed, lines)
 
 
+async def _tools(core: Core, rest: str) -> CommandResult:
+    return core.tools()
+
+
+async def _theme(core: Core, rest: str) -> CommandResult:
+    return Themes(rest)
+
+
 async def _name(core: Core, rest: str) -> CommandResult:
     if not rest:
         return Refused(f"This session is named {core.state.name or '(nothing)'}; /name NAME changes it")
@@ -295,6 +336,8 @@ _HANDLERS: dict[str, Callable[[Core, str], Awaitable[CommandResult]]] = {
     "session": _session,
     "status": _status,
     "model": _model,
+    "tools": _tools,
+    "theme": _theme,
     "name": _name,
     "clear": _clear,
     "quit": _quit,
@@ -303,7 +346,16 @@ _HANDLERS: dict[str, Callable[[Core, str], Awaitable[CommandResult]]] = {
 
 async def run_or_refuse(core: Core, line: str) -> CommandResult:
     """As `run`, with a failure as the one line a channel shows."""
+    return await _or_refuse(run(core, line))
+
+
+async def rewind_or_refuse(core: Core, prompt: Prompt) -> CommandResult:
+    """Go on from before a prompt that was chosen from the list, with a failure as one line."""
+    return await _or_refuse(_go_back(core, prompt))
+
+
+async def _or_refuse(command: Awaitable[CommandResult]) -> CommandResult:
     try:
-        return await run(core, line)
+        return await command
     except TauError as error:
         return Refused(error.line())

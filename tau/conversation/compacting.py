@@ -1,25 +1,18 @@
-"""When a conversation is compacted, and how it goes on in a new session that begins with its summary."""
+"""When a conversation is compacted, what is cut before that, and where it is cut for a summary."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tau.config.settings import Settings
-from tau.conversation.copying import copy_messages
-from tau.conversation.opening import OpenSession, SessionOpener
-from tau.conversation.totals import Totals
-from tau.errors import CompactionFailed, StoreError, TauError
-from tau.events import Notice, TurnEvent
-from tau.sessions.records import MetaValue
+from tau.errors import CompactionFailed
+from tau.events import Notice
 
 if TYPE_CHECKING:
     from tau.agent.compaction import Compaction, Cut
     from tau.models.info import ModelInfo
-
-Emit = Callable[[TurnEvent], None]
 
 NOTHING = "there is nothing to summarize"
 CANCELLED = "Compaction cancelled; the session continues."
@@ -56,41 +49,20 @@ def compaction_point(window: int, *, max_tokens: int | None, spill_chars: int) -
 
 
 @dataclass(frozen=True, slots=True)
-class Continuation:
-    """A session that goes on from the summary of another one, whole on disk and not yet in hand.
+class Due:
+    """What is left to do where a conversation is too long.
 
     Attributes:
-        opened: The new session, held for writing.
-        line: The sentence for the person.
-        summary: The summary as the model reads it.
+        cut: Where to cut for a summary; None where there is to be none.
+        pruned: What was cut already, for the person to know unless a summary makes it void; or empty.
     """
 
-    opened: OpenSession
-    line: str
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is compacted, and with what.
-
-    Attributes:
-        compaction: Of the agent that answers.
-        session: In hand, held for writing.
-        opener: Makes the new session.
-        totals: Of the session; they go on in the new one, what the summary took included.
-        emit: Gets what calls took, waits for a throttled provider, and what the person is told.
-    """
-
-    compaction: Compaction
-    session: OpenSession
-    opener: SessionOpener
-    totals: Totals
-    emit: Emit
+    cut: Cut | None
+    pruned: str = ""
 
 
 class Compactor:
-    """Compacts the conversation in hand. Lives on the engine's loop.
+    """Decides when a conversation is compacted, and where it is cut. Lives on the engine's loop.
 
     Args:
         settings: Models, sizes and ``[compaction]``.
@@ -100,10 +72,15 @@ class Compactor:
         self._settings = settings
         self._futile = 0
         self._told = False
+        self._pruned_in: object = None
 
     def begin(self) -> None:
         """Another session is in hand, or another model: what did not help before may help now."""
         self._futile, self._told = 0, False
+
+    def tried(self) -> None:
+        """A summary was made, or failed: it did not help until a provider's count says that it did."""
+        self._futile += 1
 
     def point(self, role: str, model: ModelInfo | None) -> int | None:
         """Tokens from which on a conversation is compacted by itself; None when it never is."""
@@ -115,86 +92,60 @@ class Compactor:
             spill_chars=self._settings.context.spill_result_chars,
         )
 
-    async def by_hand(self, subject: Subject, focus: str) -> Continuation:
-        """Summarize what is in memory but the last `keep_turns` turns, into a new session.
-
-        Args:
-            subject: Everything in its session is on record.
-            focus: What the person wants the summary to look at, or empty.
+    def by_hand(self, compaction: Compaction) -> Cut:
+        """Where to cut when a person asks for it: all but the last `keep_turns` turns are summarized.
 
         Raises:
-            CompactionFailed: There is nothing to summarize, or no summary; nothing has changed.
-            StoreError: The new session could not be written; the one in hand goes on.
+            CompactionFailed: There is nothing to summarize.
         """
-        cut = subject.compaction.find_cut(self._settings.compaction.keep_turns)
+        cut = compaction.find_cut(self._settings.compaction.keep_turns)
         if cut is None:
             raise CompactionFailed(NOTHING)
-        made = await self._carry(subject, cut, focus)
-        self.begin()
-        return made
+        return cut
 
-    async def when_due(
+    def when_due(
         self,
-        subject: Subject,
+        compaction: Compaction,
         *,
         point: int,
         measure: Callable[[], int],
         counted: bool,
-        save: Callable[[], None],
-        summarizing: Callable[[bool], None],
-    ) -> Continuation | None:
-        """Make room before a model call: cut long results of earlier turns, then summarize those turns.
+        turn: object,
+        tell: Callable[[Notice], None],
+    ) -> Due:
+        """Make room before a model call by cutting long results, if that is due.
 
-        The running turn stays word for word. Failures are told and change nothing.
+        Those of earlier turns are cut; where no summary could stand for any, those of the running turn that
+        the model has seen. What was cut stays cut, also where the summary fails.
 
         Args:
-            subject: What is to have room.
+            compaction: Of the agent that answers.
             point: Tokens from which on there is something to do.
             measure: About how many tokens the next request has.
             counted: Whether a provider has counted the conversation as it stands.
-            save: Makes sure that everything said is on record, or raises a `StoreError`.
-            summarizing: Told when a summary begins to be written, and when that is over.
-
-        Returns:
-            The session to go on in; None where the conversation stays in the one in hand.
+            turn: The running turn, in which the person is told once of results that were cut.
+            tell: Gets what the person is told where nothing is left to do.
         """
-        compaction, emit = subject.compaction, subject.emit
         before = measure()
         if before < point:
             if counted:
                 self.begin()
-            return None
+            return Due(None)
         cut = self._fitting(compaction, point)
-        if cut is not None and compaction.prune(cut) and measure() < point:
-            emit(Notice(pruned(before, measure())))
-            return None
-        if cut is None:
-            if compaction.prune(None):
-                emit(Notice(pruned(before, measure())))
-            return None
-        if self._futile >= MOST_FUTILE:
-            if not self._told:
-                self._told = True
-                emit(
-                    Notice(
-                        f"The conversation is still near the end of the model's window. {STUCK}", "warning"
-                    )
-                )
-            return None
-        summarizing(True)
-        try:
-            save()
-            made = await self._carry(subject, cut, "")
-        except TauError as error:
-            self._futile += 1
-            compaction.summary_failed()
-            emit(Notice(f"The conversation was not compacted: {error.line()}", "warning"))
-            return None
-        else:
-            self._futile += 1  # until a provider's count says that it helped
-            return made
-        finally:
-            summarizing(False)
+        told = pruned(before, measure()) if compaction.prune(cut) else ""
+        if cut is not None and measure() >= point and self._futile < MOST_FUTILE:
+            return Due(cut, told)
+        self.tell_pruned(told, turn, tell)
+        if cut is not None and measure() >= point and not self._told:
+            self._told = True
+            tell(Notice(f"The conversation is still near the end of the model's window. {STUCK}", "warning"))
+        return Due(None)
+
+    def tell_pruned(self, text: str, turn: object, tell: Callable[[Notice], None]) -> None:
+        """Tell the person of results that were cut, unless this turn has said so, or `text` is empty."""
+        if text and (turn is None or turn is not self._pruned_in):
+            self._pruned_in = turn
+            tell(Notice(text))
 
     def _fitting(self, compaction: Compaction, point: int) -> Cut | None:
         """Where to cut so that the turns that stay leave room, at the latest before the running one."""
@@ -206,52 +157,6 @@ class Compactor:
                 return cut
         return None
 
-    async def _carry(self, subject: Subject, cut: Cut, focus: str) -> Continuation:
-        compaction, session = subject.compaction, subject.session
-        old = session.writer
-        assert old is not None
-        try:
-            summary = await compaction.summarize(
-                cut,
-                focus=focus,
-                anchors_tokens=self._settings.compaction.anchors_tokens,
-                emit=subject.emit,
-            )
-        except StoreError:
-            raise
-        except TauError as error:
-            raise CompactionFailed(error.message) from error
-        meta = old.meta()
-        more: dict[str, MetaValue] = {"title": meta["title"]} if meta.get("title") else {}
-        opened = subject.opener.create(
-            role=session.role,
-            more={**more, "name": "", "compacted_from": old.session_id, "unfinished": True},
-        )
-        new = opened.writer
-        assert new is not None
-        try:
-            await compaction.begin_session(new, old.session_id, summary)
-            copy_messages(old, new, start=compaction.first_kept(cut, old), end=old.count())
-            # The name comes last: whoever resumes by it is to find a session that is whole.
-            finished = {"context_tokens": None, "unfinished": None, "name": meta.get("name") or None}
-            new.patch_meta({**subject.totals.meta(), **finished})
-            new.flush()
-            try:
-                old.patch_meta({"compacted_to": new.session_id}, touch=False)
-                old.flush()
-            except StoreError:
-                new.patch_meta({"unfinished": True, "name": None})
-                raise
-        except BaseException:
-            with suppress(StoreError):
-                new.close()
-            raise
-        line = (
-            f"Compacted {cut.at} messages into a summary. New session {new.session_id}; "
-            f"the previous session {old.session_id} is kept."
-        )
-        return Continuation(replace(opened, role=session.role), line, summary)
-
 
 STUCK = (
     "I stopped compacting it by itself: /new begins anew, a model with a larger window goes on, "
@@ -260,7 +165,7 @@ STUCK = (
 
 
 def pruned(before: int, after: int) -> str:
-    """Told when cutting long results of earlier turns has made enough room."""
+    """Told when cutting long results has made enough room."""
     return (
         f"The window was nearly full: long earlier tool results are shown to the model cut "
         f"(about {before - after:,} tokens less). The session keeps all of them."

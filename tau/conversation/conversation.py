@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from tau.agent import notices
@@ -12,9 +12,23 @@ from tau.conversation import commands
 from tau.conversation.bridge import Bridge
 from tau.conversation.core import Core
 from tau.conversation.engine import Engine
+from tau.conversation.images import Given
 from tau.conversation.in_hand import LIVE_TURNS
-from tau.conversation.state import CommandResult, ConversationState, HistoryPage, Opening, OpenRequest
-from tau.events import Decision, TurnEnd, TurnEvent
+from tau.conversation.own_commands import OwnCommand
+from tau.conversation.recorded_calls import RecordedCalls
+from tau.conversation.said import Mentioned, Said, nothing_mentioned
+from tau.conversation.state import (
+    CommandResult,
+    ConversationState,
+    HistoryPage,
+    ModelChoice,
+    Opening,
+    OpenRequest,
+    Prompt,
+    PromptListing,
+    ToolListing,
+)
+from tau.events import CommandEnded, CommandEvent, Decision, TurnEnd, TurnEvent
 from tau.models.info import ModelInfo
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 
@@ -40,6 +54,7 @@ class Conversation:
         self._model: asyncio.Task[ModelInfo] | None = None
         self._turning = False
         self._cancelled = asyncio.Event()
+        self._calls = RecordedCalls()
         self._closed = False
 
     @classmethod
@@ -117,11 +132,20 @@ class Conversation:
 
     # Turns --------------------------------------------------------------------------------------
 
-    async def send(self, text: str) -> AsyncIterator[TurnEvent]:
+    async def send(
+        self, text: str, images: Sequence[Given] = (), *, mentioned: Mentioned = nothing_mentioned
+    ) -> AsyncIterator[TurnEvent]:
         """Run one turn. Yields its events; the last is the only `TurnEnd`.
 
         While a turn runs, another one is answered with ``busy`` and does not touch it. A caller that stops
         iterating early cancels the turn.
+
+        Args:
+            text: What the person said; may be blank where images go along.
+            images: Files or contents of images that go along. Where the model is known to take none, or one
+                of them cannot go along, the turn ends with ``error`` before it has started.
+            mentioned: Finds the images that the text mentions; they go along where the model is known to
+                take images, else a notice says that they do not.
         """
         if self._closed:
             yield TurnEnd("error", notices.CLOSED)
@@ -131,14 +155,14 @@ class Conversation:
             return
         self._turning = True
         self._cancelled.clear()
-        bridge = Bridge(self._loop)
+        bridge: Bridge[TurnEvent] = Bridge(self._loop, TurnEnd)
         ended = False
         try:
             if not await self._model_or_cancel():
                 ended, self._turning = True, False
                 yield TurnEnd("cancelled", notices.CANCELLED)
                 return
-            self._engine.begin(self._core.turn(text, bridge.put))
+            self._engine.begin(self._core.turn(Said(text, images, mentioned), bridge.put))
             async for event in bridge.events():
                 ended = isinstance(event, TurnEnd)
                 if ended:
@@ -147,6 +171,31 @@ class Conversation:
                 yield event
         finally:
             self._turning = False
+            if not ended:
+                self._engine.begin(self._core.cancel())
+
+    async def run(self, typed: OwnCommand) -> AsyncIterator[CommandEvent]:
+        """Run a command of the person's (`own_command`). Yields its events; the last is the `CommandEnded`.
+
+        It needs no model. While a turn, a compaction or another command runs, it is not run, and the
+        `CommandEnded` says so; while it runs, a message is answered with ``busy``. `cancel` stops it, and so
+        does a caller that stops iterating early.
+        """
+        await self.ready()
+        if self._closed or self._turning:
+            line = notices.CLOSED if self._closed else notices.BUSY
+            yield CommandEnded(status="error", notice=line, ran=False)
+            return
+        bridge: Bridge[CommandEvent] = Bridge(self._loop, CommandEnded)
+        ended = False
+        self._engine.begin(self._core.run(typed, bridge.put))
+        try:
+            async for event in bridge.events():
+                ended = isinstance(event, CommandEnded)
+                if ended:
+                    await asyncio.sleep(0)  # the state that came before it is taken before it is told
+                yield event
+        finally:
             if not ended:
                 self._engine.begin(self._core.cancel())
 
@@ -161,7 +210,7 @@ class Conversation:
         return not self._cancelled.is_set()
 
     async def cancel(self) -> None:
-        """Cancel the running turn; returns when it is over. Does nothing when none runs."""
+        """Cancel the running turn or command; returns when it is over. Does nothing when none runs."""
         self._cancelled.set()
         if not self._closed:
             await self._engine.call(self._core.cancel())
@@ -188,16 +237,28 @@ class Conversation:
         return await self._engine.call(commands.run_or_refuse(self._core, line))
 
     async def switch(self, target: str, *, everywhere: bool = False) -> Opening:
-        """Go on with another session: an id, a name, or "" for the newest.
+        """Go on with exactly this session, whatever continues it: an id, a name, or "" for the newest.
 
         Raises:
             TauError: It cannot be opened; the current session is kept.
         """
-        return await self._engine.call(self._core.switch(target, everywhere=everywhere))
+        return await self._engine.call(self._core.switch(target, everywhere=everywhere, as_it_is=True))
 
     async def new(self) -> Opening:
         """Begin a new session; the current one is kept on record."""
         return await self._engine.call(self._core.new())
+
+    async def earlier_prompts(self, listing: PromptListing) -> PromptListing:
+        """A list of what the person said with what was said before it, a part at a time.
+
+        Args:
+            listing: From ``/rewind``, or from here; it has more to read.
+        """
+        return await self._engine.call(self._core.prompts(listing))
+
+    async def rewind(self, prompt: Prompt) -> CommandResult:
+        """Go on from before a listed prompt, as ``/rewind`` with its number does."""
+        return await self._engine.call(commands.rewind_or_refuse(self._core, prompt))
 
     async def follow(self) -> Opening | None:
         """Look again at a session that is held elsewhere; a channel that shows one calls it now and then.
@@ -215,7 +276,7 @@ class Conversation:
             turns: How many.
             session_id: A session that this one continues; empty for the session in hand.
         """
-        return await self._engine.call(self._core.earlier(before, turns, session_id))
+        return await self._engine.call(self._core.earlier(before, turns, session_id, self._calls))
 
     async def preview(self, session_id: str, turns: int = LIVE_TURNS) -> HistoryPage:
         """The newest turns of any session. Writes nothing."""
@@ -228,6 +289,28 @@ class Conversation:
     async def search(self, words: str, query: ListQuery) -> list[SearchHit]:
         """Messages that hold every word, best first."""
         return await self._engine.call(self._core.search(words, query))
+
+    async def tools(self) -> ToolListing:
+        """What the model may use now, as ``/tools`` says it. Waits for no server."""
+        return await self._engine.call(self._tools())
+
+    async def _tools(self) -> ToolListing:
+        return self._core.tools()
+
+    async def models(self) -> list[ModelChoice]:
+        """The roles with what is known of their models and what they are missing; may take a moment."""
+        return await self._engine.call(self._core.models())
+
+    async def rename_session(self, session_id: str, name: str) -> None:
+        """Name any session, the current one or another.
+
+        Raises:
+            TauError: The name cannot be used, or the session is not there or held elsewhere.
+        """
+        await self._engine.call(self._rename(session_id, name))
+
+    async def _rename(self, session_id: str, name: str) -> None:
+        self._core.rename_session(session_id, name)
 
     async def close(self) -> None:
         """Stop the turn, make everything durable, let go of the session and end the engine.

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
+from tau.conversation.own_commands import copied, waiting
+from tau.events import from_line
 from tau.sessions.records import Message, StoredMessage, with_origin
 from tau.sessions.store import SessionReader, SessionWriter
 
-_CHUNK = 512
+_CHUNK = 64
 """Messages that are read at once."""
+
+_STRETCH = 0.008
+"""Seconds of copying after which whatever else waits for the loop gets its turn."""
 
 _NEWEST_EVENTS = 200
 """So many of the newest events are looked through first for what the calls of copied messages came to."""
@@ -17,7 +24,9 @@ _NEWEST_EVENTS = 200
 LOST_RESULT = "The result of this call could not be read."
 
 
-def copy_messages(source: SessionReader, writer: SessionWriter, *, end: int, start: int = 0) -> list[int]:
+async def copy_messages(
+    source: SessionReader, writer: SessionWriter, *, end: int, start: int = 0
+) -> list[int]:
     """Append messages of a session, from index `start` on and before `end`, to another one.
 
     Nothing is written to the source. A message that cannot be read is stood in for by one that says so.
@@ -25,17 +34,20 @@ def copy_messages(source: SessionReader, writer: SessionWriter, *, end: int, sta
     what mends an unfinished turn: results that are in no message yet, and the part of a reply that was never
     recorded.
 
+    However long that takes, the loop is free again every few milliseconds, and the copy can be cancelled
+    there. Nobody else may write to either session meanwhile but the source's own process.
+
     Returns:
         The indexes of the messages that could not be read.
 
     Raises:
         StoreError: The source cannot be read, or the writer not written.
     """
-    whole = end == source.count()
     lost: list[int] = []
     last: Message = {}
     asking: set[str] = set()
     at = writer.count() - start
+    pace = _Pace()
     for offset in range(start, end, _CHUNK):
         upto = min(end, offset + _CHUNK)
         known = {item.index: item for item in source.messages(offset=offset, limit=upto - offset)}
@@ -46,10 +58,26 @@ def copy_messages(source: SessionReader, writer: SessionWriter, *, end: int, sta
             writer.append(at + index, last)
             if _calls(last) and isinstance(name := last.get("tracking_id"), str):
                 asking.add(name)
-    _copy_calls(source, writer, asking)
-    if whole:
+            await pace.keep()
+    for event in _events_of(source, asking):
+        writer.append_event(event)
+        await pace.keep()
+    if end == source.count():  # else more was said meanwhile, to which these belong
         _copy_unfinished(source, writer)
     return lost
+
+
+class _Pace:
+    """Gives the loop away every now and then."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+
+    async def keep(self) -> None:
+        """Let others have the loop, if it was kept for long enough."""
+        if time.perf_counter() - self._began >= _STRETCH:
+            await asyncio.sleep(0)
+            self._began = time.perf_counter()
 
 
 def _copy(stored: StoredMessage | None, before: Message, session_id: str, index: int) -> Message:
@@ -83,20 +111,13 @@ def _calls(message: Message) -> Sequence[str]:
     ]
 
 
-def _copy_calls(source: SessionReader, writer: SessionWriter, asking: set[str]) -> None:
-    """Copy the events of the calls that messages made.
+def _events_of(source: SessionReader, asking: set[str]) -> list[dict[str, Any]]:
+    """The events of the calls that messages made, in order; no more is read than it takes.
 
     Args:
         source: The session the messages are from.
-        writer: The session they were copied into.
         asking: Their ``tracking_id``s. Ids of calls may repeat from turn to turn, so these tell.
     """
-    for event in _events_of(source, asking):
-        writer.append_event(event)
-
-
-def _events_of(source: SessionReader, asking: set[str]) -> list[dict[str, Any]]:
-    """The events of calls, in their order; only so much of a long session is read as it takes."""
     limit = _NEWEST_EVENTS
     while asking:
         read = source.events(limit=limit)
@@ -117,6 +138,9 @@ def _asked_by(event: dict[str, Any]) -> str:
 
 
 def _copy_unfinished(source: SessionReader, writer: SessionWriter) -> None:
+    newest = [from_line(event) for event in source.events(limit=_NEWEST_EVENTS)]
+    for event in copied(waiting(source, newest), writer.count()):
+        writer.append_event(event)
     for result in source.kept_results():
         writer.keep_result(result)
     if shown := source.scratch():

@@ -1,32 +1,32 @@
-"""Reads a session's turns, newest first, at a cost that does not depend on its length, and its prompts."""
+"""Reads a session's turns, newest first, at a cost that does not depend on its length."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-
-from tau.agent.history import LOST_REQUEST, begins_turn, cut_off, is_summary
-from tau.conversation.state import HistoryPage, Prompt
-from tau.display import one_line
-from tau.errors import TauError, UsageError
-from tau.sessions.records import StoredMessage, origin_of
+from tau.agent.history import begins_turn, cut_off
+from tau.conversation.recorded_calls import RecordedCalls
+from tau.conversation.state import HistoryPage
+from tau.errors import TauError
+from tau.sessions.attached import own_text
+from tau.sessions.lineage import Read, links_behind
+from tau.sessions.records import StoredMessage, summary_of
 from tau.sessions.store import SessionReader
 
 _CHUNK = 64
-_END = 2**31
+END = 2**31
 """An index beyond every message of a session."""
-
-Read = Callable[[str], SessionReader]
-"""Opens a session of the same store for reading. Who calls it closes what it returns."""
 
 _MOST = 2_000
 """A page never holds more messages than this, whatever its turns are like."""
 
-_PROMPTS_CHUNK = 512
-"""Messages that are looked through for prompts at once."""
 
-
-def page(reader: SessionReader, *, before: int | None, turns: int, read: Read) -> HistoryPage:
+def page(
+    reader: SessionReader,
+    *,
+    before: int | None,
+    turns: int,
+    read: Read,
+    calls: RecordedCalls | None = None,
+) -> HistoryPage:
     """The `turns` whole turns that end before index `before` (None: the end of the session).
 
     A reply that was cut off before it was recorded is the last message of the newest page, as the next turn
@@ -37,6 +37,7 @@ def page(reader: SessionReader, *, before: int | None, turns: int, read: Read) -
         before: An index in it, or None.
         turns: How many.
         read: Where the session begins with a summary, the one that is summarized is looked into.
+        calls: What is known already of the session's calls, to be handed in again for the page before.
     """
     end = reader.count() if before is None else min(before, reader.count())
     start = end
@@ -55,122 +56,53 @@ def page(reader: SessionReader, *, before: int | None, turns: int, read: Read) -
     elif start > 0 and begins:
         gathered = gathered[begins[0] :]
         start = gathered[0].index
+    recorded = (calls or RecordedCalls()).of(reader, gathered)
     if before is None and gathered and gathered[-1].message["role"] == "user":
         gathered += _cut_reply(reader, gathered[-1])
     return HistoryPage(
         messages=gathered,
+        events=recorded,
         first_index=start,
         more=start > 0,
         session_id=reader.session_id,
-        previous=None if start else _previous(reader, gathered, read),
+        previous=None if start else previous(reader, read),
     )
 
 
-def _previous(
-    reader: SessionReader, beginning: Sequence[StoredMessage], read: Read
-) -> tuple[str, int] | None:
-    """The session that this one's summary is of, and the index in it of what comes word for word here."""
-    if not beginning or beginning[0].index or not is_summary(beginning[0].message):
-        return None
-    copied = origin_of(beginning[0].message)
-    if copied is None or copied[0] == reader.session_id:
-        return _summarized(reader, read)
-    try:  # a fork has the summary of the session that it is a copy of
-        with read(copied[0]) as original:
-            return _summarized(original, read)
-    except TauError:  # it is gone; what it was a summary of is not known
-        return None
+def previous(reader: SessionReader, read: Read, *, end: int | None = None) -> tuple[str, int] | None:
+    """Where a conversation goes on before the beginning of a session.
 
+    Args:
+        reader: The session.
+        read: Opens the ones before it.
+        end: How many messages of the session belong to the conversation; None for all.
 
-def _summarized(reader: SessionReader, read: Read) -> tuple[str, int] | None:
-    source = reader.meta().get("compacted_from")
-    if not isinstance(source, str) or not source:
-        return None
-    beginning = {item.index: item for item in reader.messages(limit=3)}
-    kept = origin_of(beginning[2].message) if 2 in beginning else None
-    if kept is not None and kept[0] == source:
-        return source, kept[1]
-    try:
-        with read(source) as before:
-            if kept is not None:
-                return source, _place_of(kept, before)
-            return source, _count_at(before, beginning[0].created_at if 0 in beginning else "")
-    except TauError:  # whoever asks for what came before is told why it cannot be read
-        return source, _END
-
-
-def _place_of(origin: tuple[str, int], reader: SessionReader) -> int:
-    """Where a session has its own copy of a message; copies stand at its beginning."""
-    for offset in range(0, reader.count(), _CHUNK):
-        for stored in reader.messages(offset=offset, limit=_CHUNK):
-            if origin_of(stored.message) == origin:
-                return stored.index
-    return _END
-
-
-def _count_at(reader: SessionReader, moment: str) -> int:
-    """How many messages a session had at a moment: it may have been gone on with since it was summarized."""
-    end = reader.count()
-    while moment and end:
-        start = max(0, end - _CHUNK)
-        for stored in reversed(reader.messages(offset=start, limit=end - start)):
-            if stored.created_at <= moment:
-                return stored.index + 1
-        end = start
-    return end
-
-
-def is_prompt(stored: StoredMessage) -> bool:
-    """Whether a message is what a person said, and no summary, result or stand-in for something lost."""
-    message = stored.message
-    if not begins_turn(message) or (stored.index == 0 and is_summary(message)):
-        return False
-    return said(stored) != LOST_REQUEST
-
-
-async def prompts(reader: SessionReader) -> list[Prompt]:
-    """Every prompt of a session, oldest first and numbered from 1. The loop gets a turn between the pages."""
-    found: list[Prompt] = []
-    for offset in range(0, reader.count(), _PROMPTS_CHUNK):
-        for stored in reader.messages(offset=offset, limit=_PROMPTS_CHUNK):
-            if is_prompt(stored):
-                # A copy was said when its original was, which is not known here.
-                at = "" if origin_of(stored.message) else stored.created_at
-                found.append(Prompt(len(found) + 1, stored.index, one_line(said(stored)), at))
-        await asyncio.sleep(0)
-    return found
-
-
-def numbered(prompts: Sequence[Prompt], number: int) -> Prompt:
-    """The prompt of this number.
-
-    Raises:
-        UsageError: There is none.
+    Returns:
+        A session, and the index in it of what comes word for word in this one, through any number of forks;
+        None when nothing came before, or that is not known.
     """
-    if not prompts:
-        raise UsageError("There is no message of yours in this session yet")
-    if not 1 <= number <= len(prompts):
-        raise UsageError(f"This session has your messages 1 to {len(prompts)}", "/rewind lists them")
-    return prompts[number - 1]
-
-
-def last_prompt(reader: SessionReader) -> StoredMessage | None:
-    """The newest prompt of a session; None when there is none."""
-    end = reader.count()
-    while end > 0:
-        start = max(0, end - _CHUNK)
-        for stored in reversed(reader.messages(offset=start, limit=end - start)):
-            if is_prompt(stored):
-                return stored
-        end = start
+    met = {reader.session_id}
+    link = next(iter(links_behind(reader, read, end=end)), None)
+    while link is not None:
+        before = END if link.count is None else link.count - link.kept
+        if before > 0:
+            return link.session_id, before
+        if link.session_id in met:
+            return None
+        met.add(link.session_id)
+        try:  # all of it is in this one
+            with read(link.session_id) as source:
+                link = next(iter(links_behind(source, read, end=link.count)), None)
+        except (TauError, OSError):  # it is gone; a summary says of which session it is
+            first = reader.messages(limit=1)
+            summarized = summary_of(first[0], None) if first else ""
+            return (summarized, END) if summarized else None
     return None
 
 
 def said(stored: StoredMessage) -> str:
-    """The text of a message, also of one whose content has not the shape it should have."""
-    content = stored.message.get("content")
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    return "\n\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
+    """The text of a message without what goes along, also of one that has not the shape it should have."""
+    return own_text(stored.message)
 
 
 def _cut_reply(reader: SessionReader, last: StoredMessage) -> list[StoredMessage]:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from tau.config.places import is_directory
 from tau.config.settings import Settings
+from tau.conversation.continuing import Way, stay, way_on
 from tau.conversation.copying import copy_messages
 from tau.conversation.state import OpenRequest
 from tau.errors import (
+    SessionError,
     SessionExists,
     SessionHeld,
     SessionMismatch,
@@ -21,7 +23,7 @@ from tau.errors import (
     UsageError,
 )
 from tau.sessions.catalog import Catalog
-from tau.sessions.records import Meta, MetaValue, new_id
+from tau.sessions.records import ONE_SHOT, Meta, MetaValue, new_id
 from tau.sessions.store import SessionReader, SessionStore, SessionWriter
 
 INTERACTIVE = ("tui", "terminal")
@@ -41,16 +43,34 @@ class OpenSession:
     Attributes:
         reader: The session; the same object as `writer` where it is held.
         writer: Set when this process may write.
-        held_by: Who writes it otherwise.
+        held: Why it may not, otherwise.
         role: The model role it comes back on.
         notices: What the person is told once.
+        unfinished: Whether it was only just made and is marked as unfinished, which `finish` ends.
     """
 
     reader: SessionReader
     writer: SessionWriter | None
-    held_by: str
+    held: SessionHeld | None
     role: str
     notices: Sequence[str] = ()
+    unfinished: bool = False
+
+    def finish(self) -> None:
+        """Take the mark from a session that was only just made: from now on it is listed.
+
+        Raises:
+            StoreError: It could not, and is still there.
+        """
+        if not self.unfinished or self.writer is None:
+            return
+        try:
+            self.writer.patch_meta({"unfinished": None})
+            self.writer.flush()
+        except StoreError:
+            with suppress(StoreError):
+                self.writer.patch_meta({"unfinished": True})
+            raise
 
 
 class SessionOpener:
@@ -89,21 +109,34 @@ class SessionOpener:
     def _open(self, request: OpenRequest) -> OpenSession:
         if request.resume is not None:
             everywhere = request.all_directories or self._settings.sessions.scope == "all"
-            found = self._catalog.resolve(request.resume, directory=None if everywhere else self._directory)
-            return self.resume(found, role=request.role, read_along=request.read_only_ok, name=request.name)
-        if request.session_id is not None:
-            try:
-                return self.resume(
-                    request.session_id, role=request.role, read_along=request.read_only_ok, name=request.name
-                )
-            except SessionNotFound:
-                if self._catalog.name_taken(request.session_id, self._directory):
-                    raise UsageError(
-                        f"A session of this directory is named {request.session_id}; its id is another",
-                        f"go on with it: --resume {request.session_id}",
-                    ) from None
-                return self.create(session_id=request.session_id, role=request.role, name=request.name)
-        return self.create(role=request.role, name=request.name)
+            found = self._catalog.resolve(
+                request.resume,
+                directory=None if everywhere else self._directory,
+                one_shots=request.one_shot,
+            )
+        elif request.session_id is not None:
+            found = request.session_id
+        else:
+            one_shot = request.one_shot and request.name is None
+            return self.create(
+                role=request.role, name=request.name, more={ONE_SHOT: True} if one_shot else None
+            )
+        try:
+            way = self.way_on(found)
+        except SessionNotFound:
+            if request.session_id is None:
+                raise
+            if self._catalog.name_taken(found, self._directory):
+                raise UsageError(
+                    f"A session of this directory is named {found}; its id is another",
+                    f"go on with it: --resume {found}",
+                ) from None
+            return self.create(session_id=found, role=request.role, name=request.name)
+        return self.resume(way, role=request.role, read_along=request.read_only_ok, name=request.name)
+
+    def way_on(self, session_id: str, *, as_it_is: bool = False) -> Way:
+        """The session in which the conversation of this one goes on; itself where it is wanted as it is."""
+        return (stay if as_it_is else way_on)(self._store.read, session_id)
 
     def create(
         self,
@@ -130,6 +163,7 @@ class SessionOpener:
             "profile": self._settings.profile,
             "role": role or "default",
             "directory": self._directory,
+            ONE_SHOT: False,
             **(more or {}),
         }
         if name:
@@ -141,12 +175,14 @@ class SessionOpener:
                 if session_id is not None:
                     raise
                 continue
-            return OpenSession(writer, writer, "", role or "default")
+            return OpenSession(writer, writer, None, role or "default")
 
-    def fork(
+    async def fork(
         self, source: SessionReader, *, before: int | None = None, role: str | None = None
     ) -> OpenSession:
         """Begin a session with a copy of another one's messages. Nothing is written to the other one.
+
+        Whoever takes it over finishes it. One that is cancelled or fails stays unfinished: it is not listed.
 
         Args:
             source: Open for reading; it may be held elsewhere, or recorded under another window.
@@ -166,15 +202,18 @@ class SessionOpener:
         end = source.count() if before is None else before
         if before is None and not end:
             raise UsageError(f"Session {source.session_id} has no messages to copy")
-        more: dict[str, MetaValue] = {"forked_from": source.session_id, "unfinished": True}
+        more: dict[str, MetaValue] = {
+            "forked_from": source.session_id,
+            "from_count": end,
+            "unfinished": True,
+        }
         if end and meta.get("title"):
             more["title"] = meta["title"]
         opened = self.create(role=role, more=more)
         writer = opened.writer
         assert writer is not None
         try:
-            lost = copy_messages(source, writer, end=end)
-            writer.patch_meta({"unfinished": None})
+            lost = await copy_messages(source, writer, end=end)
             writer.flush()
         except TauError as error:
             with suppress(StoreError):
@@ -184,20 +223,32 @@ class SessionOpener:
                 f"it is as it was; what was copied is session {writer.session_id}",
             ) from error
         except BaseException:
-            writer.close()
+            with suppress(StoreError):
+                writer.close()
             raise
         if lost:
-            notices.append(_lost_notice(source.session_id, lost))
-        return replace(opened, notices=notices)
+            notices.append(lost_notice(source.session_id, lost))
+        return replace(opened, notices=notices, unfinished=True)
 
     def resume(
-        self, session_id: str, *, role: str | None = None, read_along: bool = False, name: str | None = None
+        self, way: Way, *, role: str | None = None, read_along: bool = False, name: str | None = None
     ) -> OpenSession:
-        """Hold a recorded session, or read it while another process does.
+        """Hold the session to which a way leads, or read it while another process holds it.
 
         Raises:
-            See `open`.
+            See `open`; the message says how it came to this session, where it is not the one asked for.
         """
+        try:
+            opened = self._resume(way.session_id, role=role, read_along=read_along, name=name)
+        except SessionError as error:
+            if way.session_id != way.asked:
+                error.message = f"Session {way.asked} goes on in session {way.session_id}. {error.message}"
+            raise
+        return replace(opened, notices=[*way.notices, *opened.notices])
+
+    def _resume(
+        self, session_id: str, *, role: str | None, read_along: bool, name: str | None
+    ) -> OpenSession:
         # Before it is held: that writes its lock, and what its log has over its files.
         with self._store.read(session_id) as found:
             self._check_window(found)
@@ -207,23 +258,27 @@ class SessionOpener:
             if not read_along:
                 raise
             reader = self._store.read(session_id)
-            return OpenSession(reader, None, held.holder, role or self._role_of(reader.meta())[0])
+            return OpenSession(
+                reader, None, held.with_traceback(None), role or self._role_of(reader.meta())[0]
+            )
         try:
-            return self._resume(writer, role, name)
+            return self._go_on(writer, role, name)
         except BaseException:
-            writer.close()
+            with suppress(StoreError):
+                writer.close()
             raise
 
-    def _resume(self, writer: SessionWriter, role: str | None, name: str | None) -> OpenSession:
-        if name is not None:
-            self.check_name(name, session_id=writer.session_id)
+    def _go_on(self, writer: SessionWriter, role: str | None, name: str | None) -> OpenSession:
         meta = writer.meta()
+        if name is not None and name != meta.get("name"):  # which the sessions before it have as well
+            self.check_name(name, session_id=writer.session_id)
         stored_role, notices = self._role_of(meta)
         role = role or stored_role
         changes: dict[str, MetaValue] = {
             "channel": self._channel,
             "profile": self._settings.profile,
             "role": role,
+            ONE_SHOT: False,
         }
         if "directory" not in meta:
             changes["directory"] = self._directory
@@ -231,11 +286,7 @@ class SessionOpener:
             changes["name"] = name
         writer.patch_meta(changes)
         notices += self._elsewhere(meta)
-        if isinstance(later := meta.get("compacted_to"), str) and later:
-            notices.append(
-                f"This session goes on in session {later}, after a summary; /resume {later} opens that one."
-            )
-        return OpenSession(writer, writer, "", role, notices)
+        return OpenSession(writer, writer, None, role, notices)
 
     def _check_window(self, reader: SessionReader) -> None:
         state = reader.agent_state()
@@ -262,21 +313,27 @@ class SessionOpener:
         gone = "" if is_directory(Path(recorded)) else ", which is gone"
         return [f"This session was recorded in {recorded}{gone}; it now works in {self._directory}."]
 
-    def check_name(self, name: str, *, session_id: str | None = None) -> None:
+    def check_name(self, name: str, *, session_id: str | None = None, directory: str | None = None) -> None:
         """Refuse a name that cannot be used.
+
+        Args:
+            name: The name.
+            session_id: The session that is to have it, if there is one already.
+            directory: The directory it belongs to; None for the one tau works in.
 
         Raises:
             UsageError: Blank, too long, not printable, or taken by another session of this directory.
         """
         if not name.strip() or len(name) > 60 or not name.isprintable():
             raise UsageError("A session's name is 1 to 60 printable characters")
-        if self._catalog.name_taken(name, self._directory, except_id=session_id):
+        if self._catalog.name_taken(name, directory or self._directory, except_id=session_id):
             raise UsageError(
                 f"Another session of this directory is named {name}", f"go on with it: --resume {name}"
             )
 
 
-def _lost_notice(session_id: str, lost: Sequence[int]) -> str:
+def lost_notice(session_id: str, lost: Sequence[int]) -> str:
+    """Told when messages of a session could not be copied; `lost` are their indexes, at least one."""
     named = ", ".join(map(str, lost[:NAMED_LOST]))
     rest = f" and {len(lost) - NAMED_LOST} more" if len(lost) > NAMED_LOST else ""
     which, it = ("Message", "it") if len(lost) == 1 else ("Messages", "each")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
-from tau.events import AgentEvent, Usage
+from tau.errors import SessionHeld
+from tau.events import AgentEvent, SharedCommandRecord, ToolCallRecord, Usage
 from tau.models.info import ModelInfo
 from tau.sessions.records import SessionSummary, StoredMessage
 
@@ -24,7 +26,7 @@ class ConversationState:
         model: The model, or None while it is not ready; `model_problem` then says why, or is empty while
             it is still being prepared.
         model_problem: One line: what is missing.
-        held_by: Who writes this session when it is open here for reading only; else empty.
+        held: Why this session is open here for reading only, which is said to who would write; else None.
         persistent: Whether the store keeps sessions beyond this process.
         message_count: Messages recorded.
         in_memory: Messages the model would see.
@@ -35,6 +37,8 @@ class ConversationState:
         context_tokens: Tokens of the last request and reply, or None when unknown.
         compacts_at: Tokens from which on the conversation is compacted by itself, or None when it is not.
         busy: Whether a turn or a compaction runs.
+        command: The person's own command that runs, or empty.
+        shared: The person's own commands whose output goes along with their next message.
         summarizing: Whether what runs is a summary of the conversation.
         unsaved: Why the last turn is not on disk, or empty.
         tool_problems: What there is to know of the tools, such as why a server cannot be used, a line each.
@@ -48,7 +52,7 @@ class ConversationState:
     role: str = "default"
     model: ModelInfo | None = None
     model_problem: str = ""
-    held_by: str = ""
+    held: SessionHeld | None = None
     persistent: bool = True
     message_count: int = 0
     in_memory: int = 0
@@ -60,9 +64,21 @@ class ConversationState:
     context_tokens: int | None = None
     compacts_at: int | None = None
     busy: bool = False
+    command: str = ""
+    shared: tuple[SharedCommandRecord, ...] = ()
     summarizing: bool = False
     unsaved: str = ""
     tool_problems: tuple[str, ...] = ()
+
+    @property
+    def held_by(self) -> str:
+        """Who writes this session when it is open here for reading only; else empty."""
+        return self.held.holder if self.held is not None else ""
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether there were turns of this session, and no provider told what any of them took."""
+        return self.turns > 0 and self.usage == Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +90,7 @@ class HistoryPage:
         first_index: Index of the first message returned.
         more: Whether anything lies before `first_index`.
         session_id: The session they are of.
+        events: What is on record of the calls they make.
         previous: Where it goes on once there is no `more`: the session that this one summarizes, and the
             index in it before which nothing has been shown; None when nothing came before.
     """
@@ -82,6 +99,7 @@ class HistoryPage:
     first_index: int
     more: bool
     session_id: str = ""
+    events: Sequence[ToolCallRecord] = ()
     previous: tuple[str, int] | None = None
 
 
@@ -136,12 +154,25 @@ class SessionListing:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A role of ``/model``."""
+    """A role of ``/model``.
+
+    Attributes:
+        role: Its name.
+        provider: Of its model; ``auto`` where that is not looked up.
+        model_id: Empty where it is not known.
+        current: Whether it is the one in force.
+        window: Tokens that the model holds; None where they are not known.
+        price: What a million tokens sent and a million answered cost in US dollars; None likewise.
+        problem: Why it cannot be used, with what is missing; empty when it can or that was not looked up.
+    """
 
     role: str
     provider: str
     model_id: str
     current: bool
+    window: int | None = None
+    price: tuple[float, float] | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,28 +183,90 @@ class ModelListing:
     lines: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolInfo:
+    """A tool that the model may use.
+
+    Attributes:
+        name: What it is called by.
+        tier: 0 looks, 1 writes tau's own state, 2 changes the machine or leaves it.
+        asks: Whether a person answers every single call.
+        description: As models read it.
+        package: The package that brings it; empty for tau's own and those of servers.
+        server: The MCP server that it is of, or empty.
+    """
+
+    name: str
+    tier: int
+    asks: bool = False
+    description: str = ""
+    package: str = ""
+    server: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """How an MCP server stands; `reason` says why it failed, with what to do."""
+
+    name: str
+    state: Literal["waiting", "connecting", "connected", "failed"]
+    reason: str = ""
+    tools: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolListing:
+    """``/tools``; `lines` is the line-mode form; `settled`: no server is on its way any more."""
+
+    tools: Sequence[ToolInfo]
+    servers: Sequence[ServerInfo]
+    lines: Sequence[str]
+    settled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Themes:
+    """``/theme``: a channel that has themes shows them, or takes the one of this name."""
+
+    name: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A message of the person's.
 
     Attributes:
-        number: Its number among those of the session, from 1.
-        index: Its index among all messages.
+        number: Its number among those of the conversation, from 1; 0 while that is not known.
+        index: Its index among all messages of its session.
         text: Its beginning, on one line.
         at: When it was said, ISO 8601, UTC; empty where only the moment of a copy is known.
+        session_id: The session that it is in.
     """
 
     number: int
     index: int
     text: str
     at: str
+    session_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromptListing:
-    """``/rewind`` without a number: every prompt of the session, oldest first."""
+    """``/rewind`` without a number: what the person said in the conversation, oldest first.
 
-    prompts: Sequence[Prompt]
+    Attributes:
+        prompts: Without those that were not read yet. They have numbers once all were read.
+        session_id: The session in hand. What comes before its summary is in other sessions.
+        earlier: The session and the index before which more is to be read; None when nothing is.
+        ends: The sessions that were looked into so far, each with the index at which it ends here.
+        unread: Why what was said before could not be read, or empty.
+    """
+
+    prompts: Sequence[Prompt] = ()
+    session_id: str = ""
+    earlier: tuple[str, int] | None = None
+    ends: Mapping[str, int] = field(default_factory=dict)
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +297,17 @@ class Quit:
 
 
 CommandResult = (
-    Said | Refused | Help | SessionListing | ModelListing | PromptListing | Switched | Cleared | Quit
+    Said
+    | Refused
+    | Help
+    | SessionListing
+    | ModelListing
+    | PromptListing
+    | ToolListing
+    | Themes
+    | Switched
+    | Cleared
+    | Quit
 )
 
 

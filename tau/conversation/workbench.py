@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
+from tau.conversation.state import ServerInfo, ToolInfo
 from tau.gate import patterns
 from tau.gate.gate import Gate
 from tau.sessions.lineage import Read, Record
@@ -48,6 +49,8 @@ class Workbench:
         self._kept: dict[str, tuple[ToolContext, Gate]] = {}
         self._servers: McpServers | None = None
         self._own_names: frozenset[str] = frozenset()
+        self._own_tools: Sequence[Any] = ()
+        self._origins: dict[str, str] = {}
         self._server_tools: list[Any] = []
         self._starting: asyncio.Task[None] | None = None
         self._started_at = 0.0
@@ -75,12 +78,38 @@ class Workbench:
         context, gate = self._kept[session_id]
         if context.record is not None:  # the conversation may have gone on elsewhere meanwhile
             context.record.session_id = session_id
-        tools = build_tools(context, disabled=self._settings.plugins.disabled)
+        tools = build_tools(context, disabled=self._settings.plugins.disabled, origins=self._origins)
+        self._own_tools = tools
         if not self._own_names:
             for line in patterns.doubts(self._settings.approvals, tools, servers=list(self._settings.mcp)):
                 self._tell(line)
         self._own_names = frozenset(tool.tool_name for tool in tools)
         return Bench(context, gate, [*tools, *self._server_tools])
+
+    def offered(self) -> list[ToolInfo]:
+        """The tools a model may use now, tau's own first, those of servers last."""
+        servers = self._servers.states if self._servers is not None else {}
+        of_server = {tool: name for name, server in servers.items() for tool in server.tools}
+        return [
+            ToolInfo(
+                name=tool.tool_name,
+                tier=int(getattr(tool, "tier", 2)),
+                asks=bool(getattr(tool, "asks", False)),
+                description=str(tool.tool_spec.get("description", "")),
+                package=self._origins.get(tool.tool_name, ""),
+                server=of_server.get(tool.tool_name, ""),
+            )
+            for tool in (*self._own_tools, *self._server_tools)
+        ]
+
+    def servers(self) -> list[ServerInfo]:
+        """How the servers of ``[mcp]`` stand; they are started once there is an agent."""
+        if self._servers is None:
+            return [ServerInfo(name, "waiting") for name in self._settings.mcp]
+        return [
+            ServerInfo(name, server.state, server.reason, len(server.tools))
+            for name, server in self._servers.states.items()
+        ]
 
     def carry_over(self, source: str, session_id: str) -> None:
         """Let the session that continues another one have what was granted, read and approved in it."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tau.config.settings import AgentSettings, CompactionSettings
-from tau.conversation import Conversation, compacting
+from tau.conversation import Conversation, carrying
 from tau.conversation.compacting import CANCELLED, SUMMARIZING, compaction_point
 from tau.conversation.state import Refused, Said, Switched
 from tau.errors import StoreError
@@ -112,6 +112,53 @@ async def test_the_last_turns_follow_word_for_word_with_their_origin(bench: Benc
         )
 
 
+async def test_the_list_before_the_window_is_not_counted_as_messages(bench: Bench) -> None:
+    bench.steps["default"] = [{"text": "one"}]
+    bench.side = [{"text": NOTES}]
+    bench.agent = AgentSettings(window_size=6)
+    bench.compaction = CompactionSettings(keep_turns=1)
+    async with bench.open() as conversation:
+        for part in range(10):
+            await say(conversation, f"I read /srv/part{part}/page.py today")
+        in_memory = conversation.state.in_memory
+        assert texts(bench.requests[-1]["messages"])[0].startswith(
+            "Messages of this session that are no longer"
+        )
+        result = await conversation.command("/compact")
+        assert isinstance(result, Switched)
+        assert result.line.startswith(f"Compacted {in_memory - 2} messages into a summary.")
+
+
+@pytest.mark.parametrize("by_itself", [False, True])
+async def test_a_kept_message_that_cannot_be_read_is_told(bench: Bench, by_itself: bool) -> None:
+    bench.steps["default"] = [{"text": "one"}] * 3 + [{"text": "one", **usage(31_000 if by_itself else 9)}]
+    bench.side = [{"text": NOTES}]
+    bench.compaction = CompactionSettings(keep_turns=3)
+    bench.model = {"context_window": 40_000}  # compacts at 30,000
+    async with bench.open() as conversation:
+        for number in range(4):
+            await say(conversation, f"words {number}")
+        old = conversation.state.session_id
+    folder = bench.root / "data" / "sessions" / old
+    (folder / "agents" / "tau" / "messages" / "000005.json").write_text("{")
+    (folder / ".journal").unlink()  # its copy of the message would be used
+    told = f"Message 5 of session {old} could not be read; a line in place of it says so in this session."
+    bench.steps["default"] = [{"text": "two"}]
+    async with bench.open(session_id=old) as conversation:
+        if by_itself:
+            events = await say(conversation, "And now?")
+            assert [type(event) for event in events].count(Compacted) == 1
+            notices = [event.text for event in events if isinstance(event, Notice)]
+        else:
+            result = await conversation.command("/compact")
+            assert isinstance(result, Switched)
+            notices = [*result.opening.notices]
+        assert notices.count(told) == 1, notices
+        assert f"[Message 5 of session {old} could not be read.]" in texts(
+            bench.messages(conversation.state.session_id)
+        )
+
+
 def calls_of(bench: Bench, session_id: str) -> list[dict[str, Any]]:
     """What is on record of a session's calls."""
     path = bench.root / "data" / "sessions" / session_id / "events.jsonl"
@@ -135,27 +182,6 @@ async def test_what_is_on_record_of_the_kept_calls_comes_along(bench: Bench) -> 
         assert calls_of(bench, conversation.state.session_id) == whole[1:]
         assert isinstance(await conversation.command("/compact"), Switched)
         assert calls_of(bench, conversation.state.session_id) == whole[2:], "so it does with a copy of a copy"
-
-
-async def test_a_session_that_was_continued_says_so_when_it_is_opened(bench: Bench) -> None:
-    bench.side = [{"text": NOTES}]
-    async with bench.open() as conversation:
-        await say(conversation, "first")
-        old = conversation.state.session_id
-        result = await conversation.command("/compact")
-        assert isinstance(result, Switched)
-        new = conversation.state.session_id
-        assert result.opening.notices == []
-        result = await conversation.command(f"/resume {old}")
-        assert isinstance(result, Switched)
-        goes_on = f"This session goes on in session {new}, after a summary; /resume {new} opens that one."
-        assert result.opening.notices == [goes_on]
-        assert (await ending(conversation, "another way")).stop_reason == "end_turn"
-        result = await conversation.command(f"/resume {new}")
-        assert isinstance(result, Switched)
-        assert result.opening.notices == []
-    async with bench.open(resume=old) as conversation:
-        assert (await conversation.ready()).notices == [goes_on]
 
 
 @pytest.mark.parametrize("keep", range(1, 6))
@@ -325,6 +351,49 @@ async def test_long_results_of_earlier_turns_are_cut_before_anything_is_summariz
     async with bench.open(resume="") as conversation:
         await say(conversation, "and then?")
     assert bench.requests[-1]["messages"][2] == sent[2], "what was cut stays cut after a resume"
+
+
+async def test_cut_results_are_told_once_a_turn(bench: Bench) -> None:
+    (bench.root / "log.txt").write_text(LONG)
+    bench.model = {"context_window": 40_000}
+    looks = [look("log.txt", f"t{number}", 31_000) for number in range(4)]
+    bench.steps["default"] = [*looks, {"text": "read", **usage(31_000)}] * 2
+    async with bench.open() as conversation:
+        for _ in range(2):
+            events = await say(conversation, "read the log")
+            told = [event.text for event in events if isinstance(event, Notice)]
+            assert sum("long earlier tool results" in text for text in told) == 1, told
+    assert str(bench.requests[-1]["messages"]).count("characters are left out here") >= 3
+
+
+@pytest.mark.parametrize("context", ["sliding", "summarize"])
+async def test_a_turn_of_middling_results_goes_on_when_the_provider_says_that_it_does_not_fit(
+    bench: Bench, context: str
+) -> None:
+    bench.agent = AgentSettings(context="summarize" if context == "summarize" else "sliding")
+    bench.model = {"context_window": 12_000}
+    bench.steps["default"] = []
+    for number in range(8):
+        (bench.root / f"f{number}.txt").write_text(f"{'y' * 59}\n" * 100)
+        bench.steps["default"].append(look(f"f{number}.txt", f"t{number}", 1_000))
+    bench.steps["default"] += [{"error": "overflow"}, {"text": "read", **usage(5_000)}]
+    async with bench.open() as conversation:
+        events = await say(conversation, "read all of them")
+        assert isinstance(events[-1], TurnEnd)
+        assert events[-1].stop_reason == "end_turn"
+    sent = bench.requests[-1]["messages"]
+    check_request(sent)
+    assert len(bench.requests) == 10
+    assert str(sent).count("'toolResult'") == 8, "results are cut before any call goes"
+    assert str(sent).count("characters are left out here") == 7
+
+
+async def test_the_overflow_notice_comes_with_what_to_try_first(bench: Bench) -> None:
+    bench.steps["default"] = [{"error": "overflow"}]
+    async with bench.open() as conversation:
+        events = await say(conversation, "first")
+        (advice,) = [event.text for event in events if isinstance(event, Notice)]
+        assert "/compact" in advice
 
 
 async def test_a_turn_that_fills_the_window_is_carried_on_in_a_new_session(bench: Bench) -> None:
@@ -537,6 +606,31 @@ async def test_esc_stops_an_automatic_compaction_with_its_turn(bench: Bench) -> 
         check_request(request["messages"])
 
 
+async def test_esc_while_turns_are_copied_leaves_the_session_as_it_was(bench: Bench) -> None:
+    from tests.conversation.test_fork import record_long
+
+    record_long(bench)
+    bench.agent = AgentSettings(window_size=10_000)
+    bench.compaction = CompactionSettings(keep_turns=10_000)
+    bench.side = [{"text": NOTES}]
+    sessions = bench.root / "data" / "sessions"
+    async with bench.open(session_id="long") as conversation:
+        before = files(bench, "long")
+        compacting = asyncio.create_task(conversation.command("/compact"))
+        while len(list(sessions.iterdir())) < 2:
+            await asyncio.sleep(0)
+        await asyncio.wait_for(conversation.cancel(), 10)
+        assert await asyncio.wait_for(compacting, 10) == Refused(CANCELLED)
+        assert conversation.state.session_id == "long"
+        assert files(bench, "long") == before
+        assert "compacted_to" not in meta(bench, "long")
+        (new,) = [folder.name for folder in sessions.iterdir() if folder.name != "long"]
+        assert meta(bench, new)["unfinished"]
+        assert len(files(bench, new)) < len(before)
+        assert await conversation.sessions(ListQuery(exclude="long")) == []
+        assert (await ending(conversation, "and on")).stop_reason == "end_turn"
+
+
 async def test_a_session_that_was_not_finished_is_not_listed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -548,10 +642,10 @@ async def test_a_session_that_was_not_finished_is_not_listed(
         old = conversation.state.session_id
         sessions = bench.root / "data" / "sessions"
 
-        def refused(*_: object, **__: object) -> list[int]:
+        async def refused(*_: object, **__: object) -> list[int]:
             raise StoreError("No space is left on the disk")
 
-        monkeypatch.setattr(compacting, "copy_messages", refused)
+        monkeypatch.setattr(carrying, "copy_messages", refused)
         result = await conversation.command("/compact")
         assert result == Refused("No space is left on the disk")
         monkeypatch.undo()
@@ -629,10 +723,10 @@ async def test_a_name_leads_to_a_whole_session_only(bench: Bench, monkeypatch: p
         await say(conversation, "first")
         old = conversation.state.session_id
 
-        def refused(*_: object, **__: object) -> list[int]:
+        async def refused(*_: object, **__: object) -> list[int]:
             raise StoreError("No space is left on the disk")
 
-        monkeypatch.setattr(compacting, "copy_messages", refused)
+        monkeypatch.setattr(carrying, "copy_messages", refused)
         assert isinstance(await conversation.command("/compact"), Refused)
         monkeypatch.undo()
     async with bench.open(resume="rates") as conversation:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -12,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strands.types.session import encode_bytes_values
 
-from tau.agent.history import is_summary
+from tau.agent.history import is_summary, text_of
 from tau.config.settings import AgentSettings, CompactionSettings, ContextSettings
 from tau.conversation.state import Refused, Switched
 from tau.sessions.file import open_store
 from tau.sessions.lineage import Messages, whole_chain
 from tau.sessions.records import origin_of
 from tau.sessions.store import StoreContext
-from tests.agent.test_windows_any_history import TURNS, messages
+from tests.agent.test_windows_any_history import TURNS, with_facts
 from tests.conversation.conftest import Bench, say
 from tests.conversation.test_compaction import NOTES, files
 from tests.conversation.test_turns import check_request
@@ -59,10 +61,10 @@ def without_origin(message: Message) -> Message:
 @given(turns=st.lists(TURNS, min_size=1, max_size=6), sizes=SIZES)
 def test_any_history_is_carried_on_whole(turns: list[dict[str, Any]], sizes: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as place:
-        asyncio.run(carry(Bench(Path(place)), messages(turns), sizes))
+        asyncio.run(carry(Bench(Path(place)), *with_facts(turns), sizes))
 
 
-async def carry(bench: Bench, history: list[Message], sizes: dict[str, Any]) -> None:
+async def carry(bench: Bench, history: list[Message], facts: list[str], sizes: dict[str, Any]) -> None:
     record(bench, history)
     bench.steps["default"] = [{"text": "on"}]
     bench.side = [{"text": NOTES}]
@@ -86,6 +88,8 @@ async def carry(bench: Bench, history: list[Message], sizes: dict[str, Any]) -> 
         newest = conversation.state.session_id
     for request in bench.requests:
         check_request(request["messages"])
+        if request["tools"]:  # else it asks for a summary of a part
+            check_facts(request["messages"], facts)
     for session_id, content in seen.items():
         assert {name: data for name, data in files(bench, session_id).items() if name in content} == content
     with closing(open_store(StoreContext(data_dir=bench.places.data, state_dir=bench.places.state))) as store:
@@ -95,6 +99,13 @@ async def carry(bench: Bench, history: list[Message], sizes: dict[str, Any]) -> 
     assert len(originals) == len(set(originals))
     recorded = {("s0", index) for index in range(len(bench.messages("s0")))}
     assert recorded <= set(originals), "every message that was said is found, once"
+
+
+def check_facts(sent: list[Message], facts: list[str]) -> None:
+    """Each fact is in a request, or counted in what stands before its window as having had no room."""
+    text = json.dumps(sent, ensure_ascii=False)
+    counts = re.findall(r"^… and (\d+) more; recall finds them$", text_of(sent[0]), re.MULTILINE)
+    assert sum(fact not in text for fact in facts) <= sum(map(int, counts))
 
 
 def check_copies(bench: Bench, chain: list[str]) -> None:

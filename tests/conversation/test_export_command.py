@@ -75,8 +75,9 @@ async def test_what_is_there_is_left_alone(bench: Bench, tmp_path: Path) -> None
             ("nowhere/x.md", f"There is no directory {tmp_path / 'nowhere'}"),
             ("kept.md/x.md", "cannot be used as a directory"),
             ("~nobody-of-that-name/x.md", "no home directory"),
-            ("a\0b.md", "cannot be the name of a file"),
-            ("\udcffx\ud800.md", "cannot be the name of a file"),
+            ("a\0b.md", "only characters that can be shown"),
+            ("a\x1b[2Jb.md", "only characters that can be shown"),
+            ("\udcffx\ud800.md", "only characters that can be shown"),
         ):
             refused = await conversation.command(f"/export {place}")
             assert isinstance(refused, Refused), place
@@ -111,12 +112,13 @@ async def test_a_chain_has_every_message_once(bench: Bench) -> None:
         assert second != first
         line = exported(await conversation.command("/export all.json chain"))
         assert line == (
-            f"Exported session {second} with its chain (2 sessions, 8 messages) to {bench.root / 'all.json'}."
+            f"Exported session {second} with its chain (2 sessions, 6 messages) to {bench.root / 'all.json'}."
         )
         exported(await conversation.command("/export one.json"))
     whole = json.loads((bench.root / "all.json").read_text())["sessions"]
     assert [session["session"]["id"] for session in whole] == [first, second]
-    assert [len(session["messages"]) for session in whole] == [6, 2]
+    assert [len(session["messages"]) for session in whole] == [4, 2]
+    assert [session["beyond"] for session in whole] == [[4, 5], []], "what was undone"
     assert whole[1]["copies"] == [
         {"index": index, "origin": {"session": first, "index": index}} for index in range(4)
     ]
@@ -140,7 +142,7 @@ async def test_a_summary_is_shown_as_one(bench: Bench) -> None:
         index < 2 for index in range(len(second["messages"]))
     ]
     assert "## 0 · user" in text
-    assert "summary of the session before" in text
+    assert f"## 0 · Summary of session {first['session']['id']} · " in text
     assert f"- continues: `{first['session']['id']}`\n" in text
     assert f"- continued by: `{second['session']['id']}`\n" in text
     assert text.index("Where does the quail nest?") < text.index("And the owl?")

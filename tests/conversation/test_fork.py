@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import resource
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -14,7 +17,9 @@ from tau.agent import notices
 from tau.agent.history import INTERRUPTED_RESULT
 from tau.config.settings import AgentSettings
 from tau.conversation import Conversation
-from tau.conversation.state import PromptListing, Refused, Switched
+from tau.conversation.core import Core
+from tau.conversation.state import OpenRequest, PromptListing, Refused, Switched
+from tau.conversation.switching import COPY_CANCELLED
 from tau.events import TextDelta, ToolCallRecord, to_line
 from tau.sessions.file import open_store
 from tau.sessions.records import ListQuery, Message, StoredMessage, origin_of
@@ -317,6 +322,97 @@ async def test_a_copy_that_fails_leaves_the_current_session_in_hand(bench: Bench
         assert line.startswith(f"Session {old} could not be copied: ")
         assert (await ending(conversation, "still here")).stop_reason == "end_turn"
         assert len(bench.messages(old)) == 4
+
+
+LONG = 3_000
+"""Messages of a session that takes a while to copy."""
+
+BLOCKED = 0.08
+"""Seconds, five times what was measured; the whole copy takes ten times as long."""
+
+T = TypeVar("T")
+
+
+def record_long(bench: Bench, count: int = LONG // 2) -> None:
+    """A session of so many messages, and a call in every turn."""
+    record(bench, "long", *(message for number in range(count // 4) for message in turn_with_a_call(number)))
+    with store_of(bench).hold("long") as writer:
+        for number in range(count // 4):
+            writer.append_event(to_line(call_in_turn(number)))
+
+
+async def longest_block(work: Coroutine[Any, Any, T]) -> tuple[float, T]:
+    """Seconds that the loop's thread worked without a turn for anything else, at most; and what came of it.
+
+    Counted is the time of the processor, so that a busy machine makes no difference.
+    """
+    longest = 0.0
+    done = asyncio.create_task(work)
+    gc.disable()  # what other tests left behind is not collected here
+    try:
+        while not done.done():
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, time.thread_time() - before)
+    finally:
+        gc.enable()
+    return longest, await done
+
+
+async def test_the_loop_is_free_while_a_long_session_is_copied(bench: Bench) -> None:
+    record_long(bench, LONG)
+    core = Core(bench.settings(), OpenRequest(channel="terminal", session_id="long"), lambda state: None)
+    await core.open()
+    try:
+        blocked, copy = await longest_block(core.opener.fork(core.reader))
+        with copy.reader:
+            assert copy.reader.count() == LONG
+            assert len(copy.reader.events()) == LONG // 4
+        assert blocked < BLOCKED
+    finally:
+        await core.close()
+
+
+async def sessions_but(bench: Bench, *session_ids: str) -> list[str]:
+    return [name for name in store_of(bench).session_ids() if name not in session_ids]
+
+
+@pytest.mark.parametrize("stop", [Conversation.cancel, Conversation.close])
+async def test_a_copy_that_is_stopped_is_not_listed(
+    bench: Bench, stop: Callable[[Conversation], Awaitable[None]]
+) -> None:
+    record_long(bench)
+    async with bench.open(session_id="long") as conversation:
+        before = on_disk(bench, "long")
+        copying = asyncio.create_task(conversation.command("/fork"))
+        while not await sessions_but(bench, "long"):
+            await asyncio.sleep(0)
+        await asyncio.wait_for(stop(conversation), 10)
+        assert await asyncio.wait_for(copying, 10) == Refused(COPY_CANCELLED)
+        (copy,) = await sessions_but(bench, "long")
+        assert 0 <= len(bench.messages(copy)) < LONG // 2
+        assert json.loads((bench.root / "data" / "sessions" / copy / "meta.json").read_text())["unfinished"]
+        assert store_of(bench).holder(copy) is None
+        assert {item.session_id for item in store_of(bench).summaries(ListQuery())} == {"long"}
+        if stop is Conversation.cancel:
+            assert on_disk(bench, "long") == before
+            assert conversation.state.session_id == "long"
+            assert (await ending(conversation, "and on")).stop_reason == "end_turn"
+            assert len(bench.messages("long")) == LONG // 2 + 2
+
+
+async def test_a_caller_that_gives_up_stops_the_copy(bench: Bench) -> None:
+    record_long(bench)
+    async with bench.open(session_id="long") as conversation:
+        copying = asyncio.create_task(conversation.command("/fork"))
+        while not await sessions_but(bench, "long"):
+            await asyncio.sleep(0)
+        copying.cancel()
+        await asyncio.wait({copying})
+        assert (await ending(conversation, "and on")).stop_reason == "end_turn"
+        assert conversation.state.session_id == "long"
+        (copy,) = await sessions_but(bench, "long")
+        assert len(bench.messages(copy)) < LONG // 2
 
 
 # Going back before a prompt --------------------------------------------------------------------------

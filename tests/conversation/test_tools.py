@@ -47,6 +47,25 @@ async def test_nothing_outside_the_directory_is_read(bench: Bench, tmp_path: Pat
     assert "the secret" not in str(bench.requests)
 
 
+async def test_arguments_that_do_not_fit_are_answered_in_one_line(bench: Bench) -> None:
+    calls = [
+        {"name": "recall", "input": {"query": 7}, "id": "t1"},
+        {"name": "read_file", "input": {"path": "a.txt", "limit": "many"}, "id": "t2"},
+    ]
+    bench.steps["default"] = [{"tools": calls}, {"text": "sorry"}]
+    async with bench.open() as conversation:
+        events = await say(conversation, "go")
+        ended = [event for event in events if isinstance(event, ToolUseEnded)]
+    assert [event.status for event in ended] == ["error", "error"]
+    whole_number = "Input should be a valid integer, unable to parse string as an integer"
+    assert [event.result for event in ended] == [
+        "recall was not run, because its arguments do not fit: query: Input should be a valid string, not 7",
+        f'read_file was not run, because its arguments do not fit: limit: {whole_number}, not "many"',
+    ]
+    sent = bench.requests[-1]["messages"][-1]["content"]
+    assert [block["toolResult"]["content"][0]["text"] for block in sent] == [event.result for event in ended]
+
+
 async def test_a_long_result_is_cut_and_says_how_to_go_on(bench: Bench) -> None:
     lines = [f"line {number} {'x' * 900}" for number in range(40)]
     (bench.root / "log.txt").write_text("\n".join([*lines, "END\n"]))

@@ -113,6 +113,20 @@ async def test_status_says_window_size_tokens_and_cost(bench: Bench) -> None:
         assert filled.startswith("Filled: about 35,200 tokens · context_window declares how many")
 
 
+async def test_status_says_that_the_model_is_still_being_prepared(bench: Bench) -> None:
+    bench.steps["default"] = [STEP]
+    bench.model = {"context_window": 200_000}
+    async with bench.open() as conversation:
+        await ending(conversation, "go")
+        session = conversation.state.session_id
+    async with bench.open(resume=session) as conversation:
+        lines = await status(conversation)
+        assert "Context: sliding, window 60 · still being prepared" in lines
+        assert "Filled: about 35,200 tokens · the model is still being prepared" in lines
+        await conversation.model_ready()
+        assert "Context: sliding, window 60 · 2 messages in memory" in await status(conversation)
+
+
 def test_side_calls_cost_and_say_nothing_of_the_context() -> None:
     totals = Totals()
     totals.count(Usage(100, 10), Price(input=1, output=1))

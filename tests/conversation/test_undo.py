@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tau.conversation.state import Refused, Switched
 from tau.events import TurnEnd
 from tau.sessions.records import with_origin
@@ -17,13 +19,14 @@ async def test_undo_goes_on_before_the_last_turn_and_keeps_the_session(bench: Be
         assert isinstance(await conversation.command("/undo"), Refused)
         await say(conversation, "first")
         await say(conversation, "second")
-        before = conversation.state.session_id
+        before, name = conversation.state.session_id, conversation.state.name
         whole = bench.messages(before)
         result = await conversation.command("/undo")
         assert isinstance(result, Switched)
         after = conversation.state.session_id
         assert result.line == (
-            f'Went back before "second", in new session {after}; the previous session {before} is kept.'
+            f'Went back before "second", in new session {after}; the previous session {before} is kept. '
+            f"The name {name} goes along."
         )
         copies = [item.message for item in result.opening.history.messages]
         assert copies == [with_origin(message, before, index) for index, message in enumerate(whole[:2])]
@@ -67,3 +70,50 @@ async def test_a_message_that_makes_every_request_fail_can_be_left_behind(bench:
     sent = bench.requests[-1]["messages"]
     check_request(sent)
     assert [block["text"] for message in sent for block in message["content"]] == ["hi", "hello", "and now?"]
+
+
+@pytest.mark.parametrize("command", ["/undo", "/rewind 2"])
+async def test_the_name_leads_to_what_was_said_after_going_back(bench: Bench, command: str) -> None:
+    async with bench.open(name="diary") as conversation:
+        await say(conversation, "keep one")
+        await say(conversation, "oops two")
+        before = conversation.state.session_id
+        whole = bench.messages(before)
+        result = await conversation.command(command)
+        assert isinstance(result, Switched)
+        assert result.line.endswith(f"the previous session {before} is kept. The name diary goes along.")
+        after = conversation.state.session_id
+        assert (after != before, conversation.state.name) == (True, "diary")
+        await say(conversation, "better two")
+    async with bench.open(resume=before) as conversation:  # which is the newest from now on
+        assert conversation.state.name == ""
+        await say(conversation, "three")
+    async with bench.open(resume="diary") as conversation:
+        assert conversation.state.session_id == after
+    assert bench.messages(before)[:4] == whole
+
+
+async def test_a_fork_leaves_the_name_where_it_is(bench: Bench) -> None:
+    async with bench.open(name="diary") as conversation:
+        await say(conversation, "keep one")
+        before = conversation.state.session_id
+        for command in ("/fork", f"/resume {before}", "/fork 1"):
+            assert isinstance(await conversation.command(command), Switched)
+        assert conversation.state.name != "diary"
+        await say(conversation, "elsewhere")
+    async with bench.open(resume="diary") as conversation:
+        assert conversation.state.session_id == before
+
+
+async def test_a_session_that_is_held_elsewhere_keeps_its_name(bench: Bench) -> None:
+    async with bench.open(name="diary") as writing:
+        await say(writing, "keep one")
+        before = writing.state.session_id
+        async with bench.open(resume="diary", read_only_ok=True) as reading:
+            result = await reading.command("/undo")
+            assert isinstance(result, Switched)
+            assert result.line.endswith(f"the previous session {before} is kept.")
+            assert reading.state.name != "diary"
+        assert writing.state.name == "diary"
+    async with bench.open(resume="diary") as conversation:
+        assert conversation.state.session_id == before
