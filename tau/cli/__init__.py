@@ -22,6 +22,7 @@ COMMANDS = {
     "tui": LazyCommand("tau.cli.channels", "tui", "Open the full-screen app (also: tau alone)."),
     "chat": LazyCommand("tau.cli.channels", "chat", "Talk line by line, in a terminal or a pipe."),
     "run": LazyCommand("tau.cli.channels", "run", "Answer one prompt and exit, as text or JSON."),
+    "web": LazyCommand("tau.cli.web_command", "web", "Open the app in a browser on this machine."),
     "sessions": LazyCommand("tau.cli.sessions_commands", "sessions", "List, show, search, export sessions."),
     "model": LazyCommand("tau.cli.model_commands", "model", "Install, list, remove local models."),
     "config": LazyCommand("tau.cli.config_commands", "config", "Check and show the configuration."),
@@ -63,7 +64,11 @@ class RootGroup(LazyGroup):
 @shared_options
 @click.pass_context
 def cli(ctx: click.Context) -> int | None:
-    """A terminal agent whose conversations are records on disk."""
+    """A terminal agent whose conversations are records on disk.
+
+    Without a command it opens the app, whose options may be given here: tau -c goes on with the newest
+    session of this directory, tau -r [ID|NAME] with another (tau tui --help).
+    """
     if ctx.invoked_subcommand is not None:
         return None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -117,6 +122,9 @@ def _run(arguments: list[str]) -> int:
         return shell_complete(cli, {}, "tau", COMPLETION, instruction)
     try:
         with cli.make_context("tau", arguments) as ctx:
+            from tau.logs import keep_off_terminal
+
+            keep_off_terminal()
             code = cli.invoke(ctx)
     except click.exceptions.Exit as done:
         return done.exit_code

@@ -35,6 +35,7 @@ def check() -> int:
         settings = findings.loaded.settings
         errors += _missing_backend(settings)
         errors += _unusable_models(findings.loaded)
+        errors += _unusable_scripts(findings.loaded)
         errors += _unusable_patterns(findings.loaded)
         warnings += _disabled_but_not_installed(settings)
     for path in findings.read:
@@ -114,6 +115,40 @@ def _unusable_models(loaded: Loaded) -> list[str]:
             provider(name, ".".join(key))
         except ConfigError as error:
             errors.append(f"{origin(loaded, key)}: {error.line()}")
+    return errors
+
+
+def _unusable_scripts(loaded: Loaded) -> list[str]:
+    """Scripts of the scripted provider that are not there or are none, in force and in every profile."""
+    from tau.config.load import origin
+    from tau.errors import TauError
+    from tau.models.script import read_script
+
+    named: dict[tuple[str, ...], str] = {}
+    for role in loaded.settings.roles():
+        model = loaded.settings.model(role)
+        if model.provider == "scripted":
+            for key, value in (("script", model.script), ("side_script", model.side_script)):
+                if value:
+                    named["models", role, key] = value
+            if not model.script:
+                named["models", role, "provider"] = ""
+    for layer in loaded.layers:
+        for name, profile in layer.document.get("profiles", {}).items():
+            for role, table in profile.get("models", {}).items():
+                for key in ("script", "side_script"):
+                    if key in table:
+                        named["profiles", name, "models", role, key] = table[key]
+    errors = []
+    for path, value in named.items():
+        where, key = origin(loaded, path), one_line(".".join(path), 120)
+        if not value:
+            errors.append(f'{where}: {key} is "scripted" and there is no script (add script = "FILE.json")')
+            continue
+        try:
+            read_script(loaded.settings.directory / Path(value).expanduser())
+        except TauError as error:
+            errors.append(f"{where}: {key}: {error.line()}")
     return errors
 
 

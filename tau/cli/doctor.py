@@ -20,6 +20,7 @@ from tau.errors import TauError
 
 if TYPE_CHECKING:
     from tau.config.settings import Places, Settings
+    from tau.sessions.store import Capabilities
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -144,7 +145,7 @@ def _sqlite() -> Iterator[Finding]:
 
 
 def _places() -> Iterator[Finding]:
-    from tau.config.places import resolve_places
+    from tau.config.places import override_of, resolve_places
 
     try:
         places = resolve_places(os.environ)
@@ -152,17 +153,18 @@ def _places() -> Iterator[Finding]:
         yield Finding("fail", "places", error.message, error.hint)
         return
     for subject, place in (("data", places.data), ("state", places.state), ("config", places.config)):
-        yield from _place(subject, place)
+        yield from _place(subject, place, override_of(subject, places))
     yield from _space(places)
 
 
-def _place(subject: str, place: Path) -> Iterator[Finding]:
+def _place(subject: str, place: Path, override: str) -> Iterator[Finding]:
     from tau.config.places import is_there, why_unwritable
 
     problem = why_unwritable(place)
     if problem:
         level: Level = "warn" if subject == "config" else "fail"
-        yield Finding(level, subject, problem, "set TAU_DATA_DIR to a folder you may write")
+        named = problem if problem.startswith(f"{place} ") else f"{place}: {problem}"
+        yield Finding(level, subject, named, override)
         return
     if not is_there(place):
         yield Finding("ok", subject, f"{place}, made when it is needed")
@@ -238,7 +240,9 @@ def _store(settings: Settings) -> Iterator[Finding]:
         text = f"{settings.sessions.backend}, {count} session{'' if count == 1 else 's'}" + (
             f" at {where}" if where else ""
         )
-        if store.capabilities.persistent:
+        if problem := _unwritable_store(store.capabilities):
+            yield Finding("fail", "store", f"{text}; {problem}", "what is there can be read")
+        elif store.capabilities.persistent:
             yield Finding("ok", "store", text)
         else:
             hint = 'set [sessions] backend = "file"'
@@ -247,11 +251,29 @@ def _store(settings: Settings) -> Iterator[Finding]:
         store.close()
 
 
+def _unwritable_store(capabilities: Capabilities) -> str:
+    """Why nothing can be recorded in a store that keeps files; empty when it can, or is none of these."""
+    from tau.config.places import why_unwritable
+
+    place = Path(capabilities.location)
+    return why_unwritable(place) if capabilities.persistent and place.is_absolute() else ""
+
+
 def _index(settings: Settings) -> Iterator[Finding]:
     import sqlite3
 
+    from tau.config.places import override_of, why_unwritable
+
     folder = settings.places.state / "index"
     files = sorted(folder.rglob("*.sqlite"))
+    places = {folder, *(path.parent for path in files)}
+    problem = next(filter(None, map(why_unwritable, sorted(places))), "") or next(
+        (f"{path} cannot be written" for path in files if not os.access(path, os.W_OK)), ""
+    )
+    if problem:
+        slower = f"{problem}: listing and search go on without it, more slowly"
+        yield Finding("warn", "index", slower, override_of("state", settings.places))
+        return
     for path in files:
         try:
             # Immutable: looking makes no log or lock files beside it.
@@ -284,10 +306,12 @@ def _models(settings: Settings) -> Iterator[Finding]:
 
 
 def _log(settings: Settings) -> Iterator[Finding]:
-    from tau.config.places import is_there
+    from tau.config.places import is_there, override_of, why_unwritable
 
     path = settings.places.logs / "tau.log"
-    if not is_there(path):
+    if problem := why_unwritable(settings.places.logs):
+        yield Finding("warn", "log", f"{path}: {problem}", override_of("data", settings.places))
+    elif not is_there(path):
         yield Finding("ok", "log", f"{path}, made when it is needed")
     elif not os.access(path, os.W_OK):
         yield Finding("warn", "log", f"{path} cannot be written")

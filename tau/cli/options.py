@@ -61,17 +61,23 @@ def conversation_options(command: Command) -> Command:
     """Add the options that say which session is opened, and how, to a command."""
     for option in (
         click.option("--bare", is_flag=True, help="Leave your and the project's instructions out."),
-        click.option("--all", "all_directories", is_flag=True, help="Look for --resume in every directory."),
+        click.option(
+            "--all", "all_directories", is_flag=True, help="Look for earlier sessions in every directory."
+        ),
         click.option("--role", metavar="ROLE", help="Use this model role of tau.toml."),
         click.option("--name", metavar="NAME", help="Give the session a name."),
         click.option("--session", "session_id", metavar="ID", help="Open or create exactly this session."),
         click.option(
+            "-r",
             "--resume",
             is_flag=False,
             flag_value="",
             default=None,
             metavar="[ID|NAME]",
             help="Continue an earlier session: the newest, or the one of this id or name.",
+        ),
+        click.option(
+            "-c", "--continue", "newest", is_flag=True, help="Continue the newest session of this directory."
         ),
     ):
         command = option(command)
@@ -104,12 +110,17 @@ def open_request(channel: str, *, read_only_ok: bool = False, **options: Any) ->
         options: The values click parsed, by parameter name.
 
     Raises:
-        UsageError: ``--resume`` and ``--session`` are both given.
+        UsageError: Two of ``--resume``, ``--continue`` and ``--session`` are given.
     """
     from tau.conversation.state import OpenRequest
 
-    if options["resume"] is not None and options["session_id"] is not None:
-        raise UsageError("--resume and --session exclude each other", "give one of them")
+    given = {"--continue": options.pop("newest"), "--resume": options["resume"] is not None}
+    given["--session"] = options["session_id"] is not None
+    names = [name for name, is_given in given.items() if is_given]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} exclude each other", "give one of them")
+    if names == ["--continue"]:
+        options["resume"] = ""
     return OpenRequest(channel=channel, read_only_ok=read_only_ok, **options)
 
 

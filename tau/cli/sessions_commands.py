@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,10 +19,13 @@ from tau.display import one_line, visible
 if TYPE_CHECKING:
     from tau.config.settings import Settings
     from tau.sessions.catalog import Catalog
-    from tau.sessions.records import Damage, SearchHit, SessionSummary
+    from tau.sessions.records import Damage, MetaValue, SearchHit, SessionSummary
     from tau.sessions.store import SessionReader, SessionStore
 
 _EVERYWHERE = click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory.")
+_ONE_SHOTS = click.option(
+    "--one-shots", is_flag=True, help="Also runs that were given no name or id and that nothing goes on with."
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 
 
@@ -62,15 +67,21 @@ def sessions() -> None:
 @sessions.command("list")
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
 @_EVERYWHERE
+@_ONE_SHOTS
 @_JSON
 @shared_options
-def list_(limit: int, *, everywhere: bool, as_json: bool) -> None:
-    """List the newest sessions of this directory."""
+def list_(limit: int, *, everywhere: bool, one_shots: bool, as_json: bool) -> None:
+    """List the newest sessions of this directory.
+
+    Of sessions that continue each other after a summary, the newest is listed and names the one before.
+    """
     from tau.sessions.listing import listed_line
     from tau.sessions.records import ListQuery
 
     with _record(everywhere=everywhere) as record:
-        found = record.catalog.summaries(ListQuery(directory=record.directory, limit=limit))
+        found = record.catalog.summaries(
+            ListQuery(directory=record.directory, limit=limit, one_shots=one_shots, fold_chains=True)
+        )
         for number, summary in enumerate(found, 1):
             _echo_json(_summary(summary)) if as_json else say(one_line(listed_line(number, summary)))
         if not found:
@@ -95,14 +106,15 @@ def show(session: str, limit: int | None, *, everywhere: bool) -> None:
     with _record(everywhere=everywhere) as record, _opened(record, session) as reader:
         count = reader.count()
         holder = record.store.holder(reader.session_id)
-        for line in heading(reader.summary(), holder.phrase() if holder else ""):
+        summary = reader.summary()
+        for line in heading(summary, holder.phrase() if holder else ""):
             say(visible(line))
         offset = max(count - limit, 0) if limit else 0
         if offset:
             say(f"… {offset} earlier messages")
         while offset < count:
             for stored in reader.messages(offset=offset, limit=200):
-                for line in message_lines(stored):
+                for line in message_lines(stored, summary.text("compacted_from")):
                     say(visible(line))
             offset += 200
         _tell_damage(reader.damage())
@@ -112,19 +124,22 @@ def show(session: str, limit: int | None, *, everywhere: bool) -> None:
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
 @_EVERYWHERE
+@_ONE_SHOTS
 @_JSON
 @shared_options
-def search(words: tuple[str, ...], limit: int, *, everywhere: bool, as_json: bool) -> None:
+def search(words: tuple[str, ...], limit: int, *, everywhere: bool, one_shots: bool, as_json: bool) -> None:
     """Find messages that hold every one of WORDS.
 
-    The last word may be the beginning of one; quotes inside the words make a phrase.
+    The last word may be the beginning of one; quotes inside the words make a phrase. --all looks through
+    one-shots as well.
     """
     from tau.sessions.records import ListQuery
 
     with _record(everywhere=everywhere) as record:
-        hits = record.catalog.search(" ".join(words), ListQuery(directory=record.directory, limit=limit))
+        query = ListQuery(directory=record.directory, limit=limit, one_shots=one_shots or everywhere)
+        hits = record.catalog.search(" ".join(words), query)
         for hit in hits:
-            _echo_json(_hit(hit)) if as_json else say(_hit_line(hit))
+            _echo_json(_hit(hit, record.store)) if as_json else say(_hit_line(hit))
         if not hits:
             tell(
                 "Nothing found"
@@ -198,14 +213,40 @@ def _summary(summary: SessionSummary) -> dict[str, Any]:
         "updated_at": summary.updated_at,
         "created_at": summary.created_at,
         "message_count": summary.message_count,
+        **_links(summary.meta),
         "meta": dict(summary.meta),
     }
 
 
-def _hit(hit: SearchHit) -> dict[str, Any]:
-    return {"session_id": hit.session_id, "index": hit.index, "role": hit.role, "snippet": hit.snippet}
+def _hit(hit: SearchHit, store: SessionStore) -> dict[str, Any]:
+    with store.read(hit.session_id) as reader:
+        meta = reader.meta()
+    return {
+        "session_id": hit.session_id,
+        "index": hit.index,
+        "role": hit.role,
+        "snippet": hit.snippet,
+        "marks": hit.marks,
+        **_links(meta),
+    }
+
+
+def _links(meta: Mapping[str, MetaValue]) -> dict[str, MetaValue]:
+    """The sessions that one is linked to; null where there is none."""
+    return {key: meta.get(key) for key in ("compacted_from", "compacted_to", "forked_from")}
 
 
 def _hit_line(hit: SearchHit) -> str:
     place = hit.role if hit.role == "title" else f"{hit.role} {hit.index}"
-    return f"{hit.session_id}  {place}  {one_line(hit.snippet)}"
+    return f"{hit.session_id}  {place}  {_emphasized(hit)}"
+
+
+def _emphasized(hit: SearchHit) -> str:
+    """The snippet, what was searched for in bold where stdout is a terminal that shows it."""
+    shown = one_line(hit.snippet, 1_000)
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "dumb")
+    if plain or shown != hit.snippet:
+        return shown
+    for begin, end in reversed(hit.marks):
+        shown = f"{shown[:begin]}{click.style(shown[begin:end], bold=True)}{shown[end:]}"
+    return shown

@@ -8,7 +8,7 @@ from typing import Any
 
 from tau.display import one_line
 from tau.sessions.listing import links
-from tau.sessions.records import SessionSummary, StoredMessage
+from tau.sessions.records import SessionSummary, StoredMessage, summary_of
 
 RESULT_LINES = 20
 """Lines of a tool's result that are shown; an export has all of them."""
@@ -35,16 +35,25 @@ def heading(summary: SessionSummary, held_by: str) -> Iterator[str]:
     yield ""
 
 
-def message_lines(stored: StoredMessage) -> Iterator[str]:
-    """One message, ending in a blank line."""
+def message_lines(stored: StoredMessage, compacted_from: str) -> Iterator[str]:
+    """One message, ending in a blank line.
+
+    Args:
+        stored: The message.
+        compacted_from: The session that its session continues after a summary; empty when it does not.
+    """
     message = stored.message
+    content = message.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     who = {"user": "You", "assistant": "tau"}.get(str(message.get("role")), str(message.get("role")))
+    if summarized := summary_of(stored, compacted_from):
+        who = f"Summary of session {summarized}"
+    elif blocks and all("toolResult" in block for block in blocks):
+        who = "Tool results"
     redacted = " · redacted" if stored.redacted else ""
     yield f"── {who} · {stored.index} · {stored.created_at[:19].replace('T', ' ')}{redacted}"
-    content = message.get("content")
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict):
-            yield from _block(block)
+    for block in blocks:
+        yield from _block(block)
     yield ""
 
 

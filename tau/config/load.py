@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -37,6 +37,9 @@ SHIPPED = Path(__file__).parent / FILE_NAME
 
 MOST_NAMED = 20
 """How many warnings, and how many ignored keys in one, are said at every start."""
+
+SMALL_WINDOW = 4_000
+"""Tokens of a window below which little of it is left for the conversation."""
 
 _PATH_KEYS = ("script", "side_script", "record", "weights")
 
@@ -325,7 +328,28 @@ class _Reading:
             trusted=self.trusted,
             files=tuple(layer.file.path for layer in self.layers),
         )
-        return Loaded(settings, self.warnings, tuple(self.layers))
+        loaded = Loaded(settings, self.warnings, tuple(self.layers))
+        self.warnings.extend(_odd_sizes(loaded))
+        return loaded
+
+
+def _odd_sizes(loaded: Loaded) -> Iterator[str]:
+    """Sizes of models that can be what somebody wants, and most often are not, one line each."""
+    for role, model in loaded.settings.models.items():
+        window, reply = model.context_window, model.max_tokens
+        if window is None:
+            continue
+        table = f"models.{one_line(role)}"
+        if window < SMALL_WINDOW:
+            yield (
+                f"{origin(loaded, ('models', role, 'context_window'))}: {table}.context_window is {window:,}"
+                f" tokens (what tau tells a model and its tools take up about {SMALL_WINDOW:,})"
+            )
+        if reply is not None and reply >= window:
+            yield (
+                f"{origin(loaded, ('models', role, 'max_tokens'))}: {table}.max_tokens is {reply:,}, and a"
+                f" context_window of {window:,} has no room for such a reply (a quarter of it is plenty)"
+            )
 
 
 def _named(paths: list[KeyPath]) -> str:

@@ -15,6 +15,8 @@ DATA_DIR = "TAU_DATA_DIR"
 
 OVERRIDE = f"set {DATA_DIR} to a folder tau may write"
 
+_VARIABLES = {"data": DATA_DIR, "state": "XDG_STATE_HOME", "config": "XDG_CONFIG_HOME"}
+
 
 def resolve_places(environ: Mapping[str, str]) -> Places:
     """The places of this run.
@@ -42,13 +44,21 @@ def resolve_places(environ: Mapping[str, str]) -> Places:
         if not given:
             raise
         state, config = data / "state", data / "config"
-    for path, override in (
-        (data, OVERRIDE),
-        (state, "set XDG_STATE_HOME to a folder tau may write"),
-        (config, "set XDG_CONFIG_HOME to a folder"),
-    ):
-        _refuse_file(path, override)
-    return Places(data=data, state=state, config=config)
+    places = Places(data=data, state=state, config=config)
+    for kind in _VARIABLES:
+        _refuse_file(getattr(places, kind), override_of(kind, places))
+    return places
+
+
+def override_of(kind: str, places: Places) -> str:
+    """What to set so that a place is elsewhere, as a hint.
+
+    Args:
+        kind: ``data``, ``state`` or ``config``.
+        places: Where they are.
+    """
+    within_data = getattr(places, kind) == places.data / kind  # where there is no home directory
+    return f"set {DATA_DIR if within_data else _VARIABLES[kind]} to a folder tau may write"
 
 
 def is_there(path: Path) -> bool:

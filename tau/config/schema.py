@@ -61,6 +61,7 @@ _PLAIN = {
     "array": "a list",
     "object": "a table",
 }
+_HINTS = {"context_window": "the tokens that the model takes in at once, as its provider says"}
 _BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
 
@@ -296,7 +297,8 @@ class _Check:
             )
         inner = re.search(r"\$\.[^`\[]*((?:\[\d+\])*)", complaint)
         place = inner.group(1) if inner else ""
-        return self._wrong(path, f"{'item ' + place + ' ' if place else ''}must be {_must_be(complaint)}")
+        must = f"{'item ' + place + ' ' if place else ''}must be {_must_be(complaint)}"
+        return self._wrong(path, must, _HINTS.get(str(path[-1]), "") if kind is ModelSettings else "")
 
     def _unknown_in_guard(self, path: KeyPath, fields: tuple[str, ...]) -> Problem:
         near = nearest(str(path[-1]), fields)

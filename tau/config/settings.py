@@ -13,6 +13,7 @@ import msgspec
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
 CountOrZero: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
 Window: TypeAlias = Annotated[int, msgspec.Meta(ge=2, le=1_000_000_000)]
+ContextWindow: TypeAlias = Annotated[int, msgspec.Meta(ge=1_000, le=1_000_000_000)]
 Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
 ResultChars: TypeAlias = Annotated[int, msgspec.Meta(gt=5_200, le=1_000_000_000)]
 
@@ -55,7 +56,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     provider: str = "auto"
     model_id: str | None = None
-    context_window: Count | None = None
+    context_window: ContextWindow | None = None
     price: PriceSettings | None = None
     max_tokens: Count | None = None
     params: dict[str, Any] = {}
@@ -79,7 +80,7 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[compaction]``: how a long conversation is carried into a new session."""
 
     keep_turns: CountOrZero = 0
-    anchors_tokens: CountOrZero = 1_000
+    anchors_tokens: CountOrZero = 4_000
     auto: bool = True
 
 

@@ -82,7 +82,14 @@ def test_every_listed_command_exists(name: str) -> None:
         (["chat", "a", "b"], "tau: Got unexpected extra argument (b) (see 'tau chat --help')"),
         (["sessions", "list", "--limit", "0"], "--limit"),
         (["chat", "--resume", "a", "--session", "b"], "tau: --resume and --session exclude each other"),
+        (["run", "-c", "-r", "a", "hi"], "tau: --continue and --resume exclude each other"),
+        (["run", "--continue", "--session", "b", "hi"], "tau: --continue and --session exclude each other"),
         (["run"], "tau: The prompt is empty"),
+        (["run", "--resume"], "tau: The prompt is empty"),
+        (
+            ["run", "--resume", "go on"],
+            "tau: There is no prompt: --resume took 'go on' for the id or name of",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -96,9 +103,41 @@ def test_a_mistake_is_one_line_and_exit_code_2(tau_env: TauEnv, arguments: list[
     assert tau_env.sent() == []
 
 
+@pytest.mark.parametrize("newest", [["-c"], ["--continue"], ["-r"], ["--resume"]], ids=" ".join)
+def test_the_newest_session_is_gone_on_with(tau_env: TauEnv, newest: list[str]) -> None:
+    tau_env.scripted({"text": "done"})
+    for name in ("older", "newer"):
+        assert tau_env.run("chat", "--name", name, "first").returncode == 0
+    assert tau_env.run("chat", "again", *newest).returncode == 0
+    assert tau_env.run("run", "and again", *newest).returncode == 0
+    lines = tau_env.run("sessions", "list").stdout.splitlines()
+    assert [line.rpartition(" (")[2] for line in lines] == ["6 messages)", "2 messages)"]
+    named = tau_env.run("run", "-r", "older", "by name")
+    assert named.returncode == 0, named.stderr
+    assert tau_env.run("run", "-c", "the newest is older now").returncode == 0
+    assert "(6 messages)" in tau_env.run("sessions", "list", "--limit", "1").stdout
+
+
+@pytest.mark.parametrize("command", ["run", "chat"])
+def test_a_prompt_that_was_taken_for_a_session_is_explained(tau_env: TauEnv, command: str) -> None:
+    tau_env.scripted({"text": "never sent"})
+    done = tau_env.run(command, "--resume", "go on", stdin=b"words\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(
+        f"tau: No session 'go on' in {tau_env.directory} (the word after --resume is"
+    )
+    assert f'tau {command} -c "PROMPT" goes on with the newest, tau {command} -r ID "PROMPT"' in done.stderr
+    plain = tau_env.run(command, "--resume", "nope", "a prompt")
+    assert plain.stderr == (
+        f"tau: No session 'nope' in {tau_env.directory} (`tau sessions list --all` shows every session)\n"
+    )
+    assert tau_env.sent() == []
+
+
 def test_the_app_refuses_to_run_without_a_terminal(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "never sent"})
-    for arguments in (["tui"], ["--resume"], ["tui", "--resume", "x"]):
+    for arguments in (["tui"], ["--resume"], ["-c"], ["-r", "x"], ["--continue"], ["tui", "--resume", "x"]):
         done = tau_env.run(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == "tau: tau tui needs a terminal (use tau chat in pipes and scripts)\n"

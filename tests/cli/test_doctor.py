@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
+
+from tau.config.places import override_of, resolve_places
+from tau.config.settings import Places
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -85,3 +91,55 @@ def test_a_place_that_is_a_file_fails(tau_env: TauEnv) -> None:
     done = tau_env.run("doctor")
     assert done.returncode == 1
     assert str(tau_env.data) in done.stdout
+
+
+def line_of(text: str, subject: str) -> str:
+    """The first line about a subject."""
+    return next(line for line in text.splitlines() if line[6:20].strip() == subject)
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_state_directory_that_cannot_be_written(
+    tau_env: TauEnv, read_only: Callable[[Path], None], used: bool
+) -> None:
+    tau_env.scripted({"text": "hello"})
+    if used:
+        assert tau_env.run("chat", "hi").returncode == 0
+        assert tau_env.run("sessions", "search", "hi").returncode == 0
+    tau_env.state.mkdir(parents=True, exist_ok=True)
+    read_only(tau_env.state)
+    done = tau_env.run("doctor")
+    assert done.returncode == 1
+    hint = "(set XDG_STATE_HOME to a folder tau may write)"
+    assert line_of(done.stdout, "state") == f"fail  state          {tau_env.state} cannot be written {hint}"
+    index = line_of(done.stdout, "index")
+    assert index.startswith(f"warn  index          {tau_env.state}")
+    assert index.endswith(f" cannot be written: listing and search go on without it, more slowly {hint}")
+    assert "TAU_DATA_DIR" not in done.stdout
+    assert levels(done.stdout)["data"] == "ok"
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_data_directory_that_cannot_be_written(
+    tau_env: TauEnv, read_only: Callable[[Path], None], used: bool
+) -> None:
+    tau_env.scripted({"text": "hello"})
+    tau_env.data.mkdir(exist_ok=True)
+    if used:
+        assert tau_env.run("chat", "hi").returncode == 0
+    read_only(tau_env.data)
+    done = tau_env.run("doctor")
+    assert done.returncode == 1
+    found = levels(done.stdout)
+    assert (found["data"], found["store"], found["log"]) == ("fail", "fail", "warn")
+    assert (found["state"], found["index"]) == ("ok", "ok")
+    assert "(set TAU_DATA_DIR to a folder tau may write)" in line_of(done.stdout, "data")
+    assert "cannot be written" in line_of(done.stdout, "store")
+    assert "XDG_STATE_HOME" not in done.stdout
+
+
+def test_without_a_home_everything_follows_the_data_directory() -> None:
+    assert override_of("state", resolve_places({"TAU_DATA_DIR": "/x"})).startswith("set XDG_STATE_HOME ")
+    places = Places(data=Path("/x"), state=Path("/x/state"), config=Path("/x/config"))
+    assert override_of("state", places).startswith("set TAU_DATA_DIR ")
+    assert override_of("config", places).startswith("set TAU_DATA_DIR ")

@@ -11,7 +11,11 @@ import pytest
 from tests.conftest import TAU
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from tests.conftest import TauEnv
+    from tests.terminal import Open
 
 pytestmark = pytest.mark.terminal
 
@@ -65,3 +69,34 @@ def test_doctor_names_the_terminal(tau_env: TauEnv) -> None:
     process.expect(pexpect.EOF)
     process.close()
     assert process.exitstatus == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-c"], ["tui", "--resume"], ["tui", "--resume", "amber"]], ids=" ".join
+)
+def test_a_session_on_a_read_only_disk_is_opened_for_reading(
+    tau_env: TauEnv, read_only: Callable[[Path], None], terminal: Open, arguments: list[str]
+) -> None:
+    tau_env.scripted({"text": "The quail nests in May."})
+    assert tau_env.run("chat", "--name", "amber", "Where does it nest?").returncode == 0
+    (session,) = tau_env.sessions()
+    read_only(tau_env.data)
+    app = terminal(*arguments)
+    app.shows("The quail nests in May.")
+    app.shows("Read-only: this session is in a place that cannot be written (")
+    app.send("go on\r")
+    app.shows("with TAU_DATA_DIR tau records elsewhere")
+    app.send("\x15/compact\r")
+    app.shows("cannot be gone on with")
+    assert "another window" not in app.text()
+    app.send("\x11")
+    assert app.ended() == 0
+    for command in ("chat", "run"):
+        done = tau_env.run(command, "--resume", "amber", "Go on")
+        assert done.returncode == 1
+        (said,) = [line for line in done.stderr.splitlines() if "No log is kept" not in line]
+        assert said.startswith(
+            f"tau: Session {session.name} cannot be gone on with: {session}/.lock cannot be"
+        )
+        assert f"`tau sessions show {session.name}` prints it" in said
+    assert "The quail nests in May." in tau_env.run("sessions", "show", "amber").stdout

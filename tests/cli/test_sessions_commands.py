@@ -133,8 +133,9 @@ def test_a_chain_is_shown_and_exported(tau_env: TauEnv, tmp_path: Path) -> None:
     assert "Forked" not in tau_env.run("sessions", "show", old).stdout
     file = tmp_path / "all.html"
     done = tau_env.run("sessions", "export", new, "--chain", "-o", str(file))
-    assert done.stderr == f"tau: Exported 6 messages to {file}\n"
+    assert done.stderr == f"tau: Exported 4 messages to {file}\n"
     page = file.read_text(encoding="utf-8")
+    assert "And the owl?" not in page, "that was undone"
     assert page.startswith("<!DOCTYPE html>")
     assert page.count('class="text">Where does the quail nest?<') == 1
     alone = json.loads(tau_env.run("sessions", "export", new, "--format", "json").stdout)
@@ -143,6 +144,67 @@ def test_a_chain_is_shown_and_exported(tau_env: TauEnv, tmp_path: Path) -> None:
     done = tau_env.run("sessions", "export", new, "--chain")
     assert done.returncode == 0
     assert done.stderr == f"tau: Session {old} comes before this one and cannot be read: left out\n"
+
+
+def compact(tau_env: TauEnv) -> tuple[str, str, str]:
+    """A conversation that was compacted, and then forked; the ids, the oldest first."""
+    side = tau_env.home / "side.json"
+    side.write_text(json.dumps([{"text": "Notes on the quail."}]))
+    more = f'side_script = "{side}"\n[compaction]\nkeep_turns = 1\nanchors_tokens = 0\n'
+    tau_env.scripted({"text": "It nests in May."}, more=more)
+    words = b"Where does the quail nest?\nAnd the owl?\n/compact\nAnd the wren?\n/fork\n"
+    done = tau_env.run("chat", "--name", "amber", stdin=words)
+    assert done.returncode == 0, done.stderr
+    links = {}
+    for folder in tau_env.sessions():
+        meta = json.loads((folder / "meta.json").read_text())
+        key = next((key for key in ("forked_from", "compacted_from", "compacted_to") if meta.get(key)), "")
+        links[key] = folder.name
+    return links["compacted_to"], links["compacted_from"], links["forked_from"]
+
+
+def test_a_conversation_is_one_row_and_found_once(tau_env: TauEnv) -> None:
+    old, new, fork = compact(tau_env)
+    lines = tau_env.run("sessions", "list").stdout.splitlines()
+    assert [line.split()[1] for line in lines] == [fork, new]
+    assert lines[0].endswith(f" messages) · forked from {new}")
+    assert lines[1].endswith(f" messages) · continues {old}")
+    listed = [json.loads(line) for line in tau_env.run("sessions", "list", "--json").stdout.splitlines()]
+    links = [(entry["compacted_from"], entry["compacted_to"], entry["forked_from"]) for entry in listed]
+    assert links == [(None, None, new), (old, None, None)]
+    for words, place in (("nest?", (old, 0, "user")), ("owl", (old, 2, "user")), ("wren", (new, 4, "user"))):
+        (hit,) = [
+            json.loads(line)
+            for line in tau_env.run("sessions", "search", words, "--json").stdout.splitlines()
+        ]
+        assert (hit["session_id"], hit["index"], hit["role"]) == place
+        ((begin, end),) = hit["marks"]
+        assert hit["snippet"][begin:end].casefold() == words
+        assert hit["compacted_to"] == (new if place[0] == old else None)
+        assert hit["forked_from"] is None
+    notes = tau_env.run("sessions", "search", "notes").stdout.splitlines()
+    assert [line.split("  ")[:2] for line in notes] == [[new, "summary 0"]]
+
+
+def test_a_summary_is_not_shown_as_a_word_of_the_persons(tau_env: TauEnv) -> None:
+    old, new, fork = compact(tau_env)
+    for session in (new, fork):
+        shown = tau_env.run("sessions", "show", session).stdout
+        assert f"── Summary of session {old} · 0 · " in shown
+        assert shown.count("── You") == 2
+        exported = tau_env.run("sessions", "export", session).stdout
+        assert f"## 0 · Summary of session {old} · " in exported
+    assert "Summary of session" not in tau_env.run("sessions", "show", old).stdout
+
+
+def test_results_of_tools_are_not_shown_as_a_word_of_the_persons(tau_env: TauEnv) -> None:
+    (tau_env.directory / "nest.txt").write_text("May")
+    call = {"name": "read_file", "input": {"path": "nest.txt"}, "id": "t1"}
+    tau_env.scripted({"tools": [call]}, {"text": "In May."})
+    assert tau_env.run("chat", "When does it nest?").returncode == 0
+    shown = tau_env.run("sessions", "show").stdout
+    heads = [line.split(" · ")[0] for line in shown.splitlines() if line.startswith("── ")]
+    assert heads == ["── You", "── tau", "── Tool results", "── tau"]
 
 
 @pytest.mark.parametrize(("key", "said"), [("compacted_from", "Continues"), ("compacted_to", "Continued by")])

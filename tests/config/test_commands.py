@@ -257,6 +257,70 @@ def test_check_names_providers_that_do_not_exist(tau_env: TauEnv) -> None:
     assert f"{tau_env.user_config}:4: profiles.away.models.fast.provider" in done.stdout
 
 
+def test_check_reads_the_scripts_of_the_scripted_provider(tau_env: TauEnv) -> None:
+    user = tau_env.user_config
+    good, broken = tau_env.home / "good.json", tau_env.home / "broken.json"
+    good.write_text('[{"text": "hello"}]')
+    broken.write_text('[{"txt": "hello"}]')
+    tau_env.configure(
+        f'[models.default]\nprovider = "scripted"\nscript = "{good}"\nside_script = "gone.json"\n'
+        f'[models.other]\nprovider = "scripted"\nscript = "{broken}"\n'
+        '[models.third]\nprovider = "scripted"\n'
+        f'[profiles.p.models.default]\nscript = "{tau_env.home / "none.json"}"\n'
+    )
+    done = tau_env.run("config", "check")
+    assert done.returncode == 2
+    errors = [line for line in done.stdout.splitlines() if line.startswith("error: ")]
+    gone = user.parent / "gone.json"
+    assert errors[0] == (
+        f"error: {user}:4: models.default.side_script: Script not found: {gone} "
+        "(create it, or change the role's script)"
+    )
+    assert errors[1].startswith(f"error: {user}:7: models.other.script: Script {broken}, step 1")
+    assert errors[2].startswith(
+        f'error: {user}:9: models.third.provider is "scripted" and there is no script'
+    )
+    assert errors[3].startswith(f"error: {user}:11: profiles.p.models.default.script: Script not found")
+    assert len(errors) == 4
+    tau_env.configure(f'[models.default]\nprovider = "scripted"\nscript = "{good}"\n')
+    assert tau_env.run("config", "check").stdout.endswith("No problems.\n")
+
+
+def test_a_window_without_sense_ends_every_command(tau_env: TauEnv, project: Path) -> None:
+    project.write_text("[models.default]\ncontext_window = 10\n")
+    for command in (["config", "check"], ["run", "hi"], ["sessions", "list"]):
+        done = tau_env.run(*command)
+        assert done.returncode == 2, command
+        said = done.stdout if command[0] == "config" else done.stderr
+        assert (
+            f"{project}:2: models.default.context_window must be a whole number, at least 1000 "
+            "(the tokens that the model takes in at once, as its provider says)\n"
+        ) in said
+
+
+def test_odd_sizes_are_warnings_wherever_they_come_from(tau_env: TauEnv, project: Path) -> None:
+    script = tau_env.home / "script.json"
+    script.write_text('[{"text": "hello"}]')
+    tau_env.configure(f'[models.default]\nprovider = "scripted"\nscript = "{script}"\nmax_tokens = 9000\n')
+    project.write_text("[models.default]\ncontext_window = 3000\n")
+    small = (
+        f"{project}:2: models.default.context_window is 3,000 tokens "
+        "(what tau tells a model and its tools take up about 4,000)"
+    )
+    long = (
+        f"{tau_env.user_config}:4: models.default.max_tokens is 9,000, and a context_window of 3,000 "
+        "has no room for such a reply (a quarter of it is plenty)"
+    )
+    done = tau_env.run("config", "check")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-2:] == [f"warning: {small}", f"warning: {long}"]
+    done = tau_env.run("run", "hi")
+    assert (done.returncode, done.stdout) == (0, "hello\n")
+    assert done.stderr.splitlines()[:2] == [f"tau: {small}", f"tau: {long}"]
+    project.write_text("[models.default]\ncontext_window = 4000\nmax_tokens = 3999\n")
+    assert tau_env.run("config", "check").stdout.endswith("No problems.\n")
+
+
 def test_a_pattern_that_cannot_be_used_ends_every_command_in_one_line(tau_env: TauEnv, project: Path) -> None:
     project.write_text('[approvals]\ndeny = ["shell: rm * now"]\n')
     for command in (["config", "check"], ["sessions", "list"], ["chat"]):

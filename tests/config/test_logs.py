@@ -78,13 +78,49 @@ def test_verbose_shows_information_and_the_app_is_silent(tmp_path: Path) -> None
     assert log_of(tmp_path).count("an item") == 2
 
 
-def test_warnings_of_libraries_are_logged_and_named(tmp_path: Path) -> None:
-    done = run(
-        tmp_path, "import warnings; logging.getLogger('odd.lib').error('its word'); warnings.warn('old')"
+@pytest.mark.parametrize("channel", ["tui", "terminal", "run", "json", "web", ""])
+def test_what_libraries_say_is_logged_and_never_on_the_terminal(tmp_path: Path, channel: str) -> None:
+    code = (
+        "import warnings; logging.getLogger('odd.lib').error('its word'); warnings.warn('old')\n"
+        "logging.getLogger('tautology').critical('no word of ours'); logging.critical('nor this')"
     )
-    assert "tau: odd.lib: its word\n" in done.stderr
-    assert "UserWarning: old" in log_of(tmp_path)
-    assert "old" not in run(tmp_path, "import warnings; warnings.warn('old')", channel="tui").stderr
+    done = run(tmp_path, code, channel=channel, verbose=True)
+    assert (done.stdout, done.stderr) == ("", "")
+    log = log_of(tmp_path)
+    assert "ERROR " in log
+    assert all(said in log for said in ("odd.lib: its word", "UserWarning: old", "ours", "nor this"))
+
+
+def test_a_tool_that_a_summary_calls_is_not_said_on_the_terminal(tau_env: TauEnv) -> None:
+    side = tau_env.home / "side.json"
+    side.write_text('[{"tools": [{"name": "recall", "input": {"query": "x"}}]}]')
+    more = f'side_script = "{side}"\n[compaction]\nkeep_turns = 0\n'
+    tau_env.scripted({"text": "The quail nests in May."}, more=more)
+    done = tau_env.run("chat", stdin=b"Where does the quail nest?\n/compact\n")
+    assert "a tool call came in place of the summary" in done.stderr
+    assert "registry" not in done.stderr
+    assert "recall" not in done.stderr
+    assert "not found in registry" in (tau_env.data / "logs" / "tau.log").read_text()
+
+
+@pytest.mark.parametrize("arguments", [["doctor"], ["config", "check"], ["components"], ["model", "list"]])
+def test_a_command_without_a_log_keeps_libraries_quiet(tau_env: TauEnv, arguments: list[str]) -> None:
+    code = (
+        "import logging, sys, warnings, tau.config.load as load\n"
+        "def speak(self, *rest, plain=load._Reading.read):\n"
+        "    logging.getLogger('odd.lib').error('its word'); warnings.warn('old'); return plain(self)\n"
+        "load._Reading.read = speak\n"
+        "from tau.cli import main\n"
+        f"sys.argv = ['tau', *{arguments!r}]\nmain()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tau_env.directory,
+        env=tau_env.environ,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr == b""
 
 
 def test_modes_are_private_under_any_umask(tmp_path: Path) -> None:
