@@ -5,15 +5,25 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tau.conversation.commands import is_command
-from tau.conversation.state import OpenRequest, Switched
+from tau.conversation.own_commands import own_command
+from tau.conversation.state import (
+    CommandResult,
+    OpenRequest,
+    PromptListing,
+    Quit,
+    Refused,
+    Switched,
+)
 from tau.errors import TauError
 from tau.events import TurnEvent
 from tau.line.input import piped_lines
-from tau.line.output import ReplyWriter, note
+from tau.line.output import ReplyWriter, draws_markdown, note
+from tau.line.own_command import CommandWriter, waiting_lines
 from tau.line.person import asking_terminal, terminal
 from tau.line.process import Signals, run
 from tau.line.session import introduce, last_exchange, opened, opened_line, show_draft, show_result
@@ -43,7 +53,7 @@ def run_chat(
 
     Returns:
         The exit code: 0 when every turn ended by itself (a terminal saw the others fail: 0 there too),
-        1 when one did not, 130 after Ctrl-C, 143 after SIGTERM.
+        1 when one did not or a command could not be done, 130 after Ctrl-C, 143 after SIGTERM.
     """
     return run(lambda signals: _chat(signals, settings, request, prompt, notices))
 
@@ -57,9 +67,10 @@ async def _chat(
     async with opened(settings, request, notices) as (conversation, opening):
         if on_terminal:
             note(f"{opened_line(opening)} · /help lists commands, Ctrl-D ends")
-            for line in last_exchange(opening):
+            for line in [*last_exchange(opening), *waiting_lines(opening)]:
                 note(line)
-            return await _Chat(signals, conversation, terminal(settings.places.state)).talk(prompt)
+            with closing(terminal(settings, conversation)) as person:
+                return await _Chat(signals, conversation, person).talk(prompt)
         return await _Chat(signals, conversation, asking).answer(
             piped_lines() if prompt is None else _only(prompt)
         )
@@ -97,8 +108,11 @@ class _Chat:
             if not line.strip():
                 continue
             if is_command(line):
-                if not await self._command(line):
+                result = await self._command(line)
+                if isinstance(result, Quit):
                     break
+                if isinstance(result, Refused):
+                    code = max(code, Outcome.FAILED)
                 continue
             if not prepared:
                 introduce(await self._conversation.model_ready(), advise=False)
@@ -113,18 +127,21 @@ class _Chat:
         """Ask for messages at a prompt until the person ends it."""
         assert self._terminal is not None
         await self._meet_model()
-        line = first
+        line, typed = first, False
         while True:
             if line is None:
                 try:
                     draft, self._draft = self._draft, ""
-                    line = await self._terminal.ask(draft)
+                    line, typed = await self._terminal.ask(draft), True
                 except EOFError:
                     return self._farewell(0)
                 except KeyboardInterrupt:
                     return self._farewell(130)
-            if is_command(line):
-                if not await self._command(line):
+            # What was given with the command line may come from a script: only what is typed here runs.
+            if typed and (command := own_command(line)) is not None:
+                await self._turns.own_command(command, CommandWriter(shared=command.shared).show)
+            elif is_command(line):
+                if isinstance(await self._command(line), Quit):
                     return self._farewell(0)
             elif line.strip():
                 await self._turn(line)
@@ -142,20 +159,23 @@ class _Chat:
         else:
             introduce(waiting.result(), advise=True)
 
-    async def _command(self, line: str) -> bool:
+    async def _command(self, line: str) -> CommandResult:
+        """Run a slash command and show what it gave."""
         if line.split(maxsplit=1)[0].lower() == "/compact":
             note("✻ Summarizing… Ctrl-C cancels")
         result = await self._turns.command(line)
-        goes_on = show_result(result)
+        while isinstance(result, PromptListing) and result.earlier is not None:
+            result = await self._conversation.earlier_prompts(result)
+        show_result(result)
         if isinstance(result, Switched) and result.draft:
             if self._terminal is not None and self._terminal.edits and len(result.draft) <= _EDITED:
                 self._draft = result.draft
             else:
                 show_draft(result.draft)
-        return goes_on
+        return result
 
     async def _turn(self, line: str) -> Outcome:
-        writer = ReplyWriter(live=sys.stdout.isatty())
+        writer = ReplyWriter(live=sys.stdout.isatty(), drawn=draws_markdown())
 
         def show(event: TurnEvent) -> None:
             model = self._conversation.state.model

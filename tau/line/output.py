@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from shutil import get_terminal_size
+from typing import TYPE_CHECKING, TextIO
 
 from tau.calls import CHANGES_FILES, ending, main_argument, went_wrong, without_colour, without_ending
 from tau.diff_reader import parse
@@ -21,7 +22,11 @@ from tau.events import (
     ToolUseStarted,
     TurnEnd,
     TurnEvent,
+    TurnStarted,
 )
+
+if TYPE_CHECKING:
+    from tau.line.drawn_reply import DrawnReply
 
 LAST_LINES = 8
 """Lines of the result of a call that failed."""
@@ -46,7 +51,7 @@ def write_lines(lines: Iterable[tuple[str, str]], *, fold: bool = False) -> None
         fold: Break lines that are too long for the terminal and indent what follows, so that it cannot be
             taken for a line of its own.
     """
-    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    coloured = shows_colour(sys.stderr)
     shown = []
     for text, colour in lines:
         begin, end = _CODES[colour] if coloured and colour else ("", "")
@@ -57,6 +62,16 @@ def write_lines(lines: Iterable[tuple[str, str]], *, fold: bool = False) -> None
         sys.stderr.flush()
     except OSError:
         return
+
+
+def shows_colour(stream: TextIO) -> bool:
+    """Whether a stream is a terminal on which colours are wanted."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def draws_markdown() -> bool:
+    """Whether a reply on stdout is drawn, or shown as the text it is."""
+    return shows_colour(sys.stdout) and (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def note(text: str) -> None:
@@ -80,10 +95,13 @@ class ReplyWriter:
 
     Args:
         live: Write text as it comes.
+        drawn: Draw it as markdown, with the terminal's colours; only with `live`.
     """
 
-    def __init__(self, *, live: bool) -> None:
+    def __init__(self, *, live: bool, drawn: bool = False) -> None:
         self._live = live
+        self._draws = live and drawn
+        self._reply: DrawnReply | None = None
         self._messages: list[str] = []
         self._current: list[str] = []
         self._line_open = False
@@ -97,17 +115,21 @@ class ReplyWriter:
             BrokenPipeError: Nobody reads stdout any more.
         """
         match event:
+            case TurnStarted() if self._draws:
+                self._write("\n")
+                self._reply = _drawn_reply()  # imported while the model is called
             case TextDelta(text=text):
                 self._begin()
                 self._current.append(text)
-                self._write(text)
+                self._write_reply(text)
             case MessageEnd(text=text):
                 if text and not self._current:
                     self._begin()
-                    self._write(text)
+                    self._write_reply(text)
                 if text or self._current:
                     self._messages.append(text or "".join(self._current))
                 self._current.clear()
+                self._finish_reply()
             case ApprovalAsked():
                 self._close_line()  # the question comes next
             case ToolUseStarted(tool_use_id=tool_use_id, arguments=arguments):
@@ -140,7 +162,10 @@ class ReplyWriter:
 
     def _end(self, *, failed: bool) -> None:
         if self._live:
+            self._finish_reply()
             self._close_line()
+            if self._draws:
+                self._write("\n")
             return
         if self._current:
             self._messages.append("".join(self._current))
@@ -148,6 +173,18 @@ class ReplyWriter:
         if reply and not failed:
             sys.stdout.write(visible(reply) + "\n")
             sys.stdout.flush()
+
+    def _finish_reply(self) -> None:
+        if self._reply is not None:
+            self._reply.finish()
+            self._reply = None
+
+    def _write_reply(self, text: str) -> None:
+        if self._draws:
+            self._reply = self._reply or _drawn_reply()
+            self._reply.add(text)
+        else:
+            self._write(text)
 
     def _write(self, text: str) -> None:
         text, self._held = self._held + text, ""
@@ -159,8 +196,16 @@ class ReplyWriter:
             self._line_open = not text.endswith("\n")
 
     def _close_line(self) -> None:
+        if self._reply is not None:
+            self._reply.break_line()
         if self._line_open:
             self._write("\n")
+
+
+def _drawn_reply() -> DrawnReply:
+    from tau.line.drawn_reply import DrawnReply
+
+    return DrawnReply()
 
 
 def call_lines(ended: ToolUseEnded, about: str) -> list[tuple[str, str]]:

@@ -6,13 +6,21 @@ import asyncio
 import os
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tau.line.input import piped_lines
+
+if TYPE_CHECKING:
+    from tau.config.settings import Settings
+    from tau.conversation import Conversation
+    from tau.conversation.state import CommandSpec, ConversationState
+    from tau.input.completing import Option
+    from tau.input.files import FileFinder
 
 
 class Terminal(Protocol):
@@ -35,6 +43,9 @@ class Terminal(Protocol):
     def keys(self, cancel: Callable[[], None]) -> AbstractContextManager[None]:
         """While this is open, Esc and Ctrl-C call `cancel`."""
 
+    def close(self) -> None:
+        """Nothing is asked any more."""
+
     async def answer(self, question: str, *, at_once: bool = False) -> str:
         """Ask a question on stderr while `keys` is open; the answer is a line.
 
@@ -47,6 +58,27 @@ class Terminal(Protocol):
         Raises:
             EOFError: The person is done.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a prompt is part of.
+
+    Attributes:
+        state_dir: Where what was typed is kept; when it cannot be written, it is not.
+        directory: The working directory, which history, drafts and files are of.
+        state: Gives the conversation as it is now.
+        commands: The slash commands.
+        arguments: By command: what can stand behind it.
+        files: Finds the files of the directory.
+    """
+
+    state_dir: Path
+    directory: Path
+    state: Callable[[], ConversationState]
+    commands: Sequence[CommandSpec]
+    arguments: Mapping[str, Callable[[str], Iterable[Option]]]
+    files: FileFinder
 
 
 QUIET_SECONDS = 0.35
@@ -76,6 +108,9 @@ class PlainTerminal:
     def keys(self, cancel: Callable[[], None]) -> AbstractContextManager[None]:
         """Nothing: the signal handler sees Ctrl-C."""
         return nullcontext()
+
+    def close(self) -> None:
+        """Nothing is kept."""
 
     async def answer(self, question: str, *, at_once: bool = False) -> str:
         """See `Terminal`."""
@@ -111,7 +146,7 @@ def asking_terminal() -> Terminal | None:
     return PlainTerminal() if sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
-def terminal(state_dir: Path) -> Terminal:
+def terminal(settings: Settings, conversation: Conversation) -> Terminal:
     """The best this terminal allows.
 
     Raises:
@@ -119,6 +154,21 @@ def terminal(state_dir: Path) -> Terminal:
     """
     if os.environ.get("TERM") in (None, "", "dumb"):
         return PlainTerminal()
+    from tau.conversation.commands import COMMANDS
+    from tau.input.completing import Option
+    from tau.input.files import FileFinder
     from tau.line.terminal import EditingTerminal
+    from tau.models.registry import choices
 
-    return EditingTerminal(state_dir)
+    directory = Path(conversation.state.directory or settings.directory)
+    roles = [Option(role, f"{provider} {model}".strip()) for role, provider, model in choices(settings)]
+    return EditingTerminal(
+        Surroundings(
+            state_dir=settings.places.state,
+            directory=directory,
+            state=lambda: conversation.state,
+            commands=COMMANDS,
+            arguments={"model": lambda typed: roles},
+            files=FileFinder(directory),
+        )
+    )

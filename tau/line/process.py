@@ -21,6 +21,7 @@ class Signals:
     def __init__(self, task: asyncio.Task[int]) -> None:
         self._task = task
         self._loop = task.get_loop()
+        self._stopping = False
         self.exit_code: int | None = None
 
     def install(self) -> None:
@@ -30,8 +31,9 @@ class Signals:
 
     def stop(self, number: int) -> None:
         """End the run with the exit code of this signal, unless it is ending already."""
-        if self.exit_code is None:
-            self.exit_code = 128 + number
+        if not self._stopping:
+            self._stopping = True
+            self.exit_code = self.exit_code or 128 + number
             self._task.cancel()
 
     @contextmanager
@@ -42,6 +44,23 @@ class Signals:
             yield
         finally:
             self._loop.add_signal_handler(signal.SIGINT, self.stop, signal.SIGINT)
+
+    @contextmanager
+    def ending_calls(self, action: Callable[[], None]) -> Iterator[None]:
+        """While this is open, SIGTERM and SIGHUP call `action`; the run ends by itself, with their code."""
+
+        def end(number: int) -> None:
+            self.exit_code = self.exit_code or 128 + number
+            action()
+
+        numbers = (signal.SIGTERM, signal.SIGHUP)
+        for number in numbers:
+            self._loop.add_signal_handler(number, end, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                self._loop.add_signal_handler(number, self.stop, number)
 
 
 def run(main: Callable[[Signals], Awaitable[int]]) -> int:
@@ -57,10 +76,11 @@ def run(main: Callable[[Signals], Awaitable[int]]) -> int:
         signals = Signals(task)
         signals.install()
         try:
-            return await main(signals)
+            code = await main(signals)
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
             return signals.exit_code
+        return code if signals.exit_code is None else signals.exit_code
 
     return asyncio.run(supervised())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tau.conversation.state import OpenRequest
 from tau.errors import UsageError
-from tau.events import TurnEvent
-from tau.line.events import event_line, session_line
+from tau.line.events import JsonLines
 from tau.line.input import attached_text, read_all
 from tau.line.output import ReplyWriter, note
 from tau.line.person import asking_terminal
@@ -46,14 +47,33 @@ def whole_prompt(prompt: str | None) -> str:
 
 
 def run_once(
-    settings: Settings, request: OpenRequest, prompt: str, *, as_json: bool, notices: Sequence[str] = ()
+    settings: Settings,
+    request: OpenRequest,
+    prompt: str,
+    *,
+    lines: JsonLines | None = None,
+    notices: Sequence[str] = (),
+    images: Sequence[Path] = (),
 ) -> int:
     """Answer one prompt, after `notices` are shown.
+
+    Args:
+        settings: The configuration.
+        request: The session.
+        prompt: The message.
+        lines: Where every event goes as JSON; without it the reply goes to stdout as text.
+        notices: Shown on stderr.
+        images: Files of images that go along.
 
     Returns:
         The exit code: 0 when the turn ended by itself, 1 when it did not, 130 and 143 after signals.
     """
-    return run(lambda signals: _run(signals, settings, request, prompt, notices, as_json=as_json))
+    code = run(
+        lambda signals: _run(signals, settings, request, prompt, lines=lines, notices=notices, images=images)
+    )
+    if lines is not None and code > 128:
+        lines.stopped(code)
+    return code
 
 
 async def _run(
@@ -61,26 +81,17 @@ async def _run(
     settings: Settings,
     request: OpenRequest,
     prompt: str,
-    notices: Sequence[str],
     *,
-    as_json: bool,
+    lines: JsonLines | None,
+    notices: Sequence[str],
+    images: Sequence[Path],
 ) -> int:
-    terminal = None if as_json else asking_terminal()
+    terminal = asking_terminal() if lines is None else None
     async with opened(settings, replace(request, can_ask=terminal is not None), notices) as (conversation, _):
         introduce(await conversation.model_ready(), advise=False)
-        if as_json:
-            _print(session_line(conversation.state))
-        writer = ReplyWriter(live=False)
-
-        def show(event: TurnEvent) -> None:
-            if as_json:
-                _print(event_line(event))
-            else:
-                writer.show(event)
-
-        return await TurnRunner(conversation, signals, terminal).run(prompt, show)
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+        if lines is not None:
+            lines.session(conversation.state)
+        turn = TurnRunner(conversation, signals, terminal)
+        show = ReplyWriter(live=False).show if lines is None else lines.event
+        with nullcontext() if lines is None else signals.ending_calls(turn.interrupt):
+            return await turn.run(prompt, show, images)

@@ -15,15 +15,19 @@ from tau.conversation.state import (
     ModelListing,
     Opening,
     OpenRequest,
-    Prompt,
     PromptListing,
     Quit,
     Refused,
     Said,
     SessionListing,
     Switched,
+    Themes,
+    ToolListing,
 )
+from tau.display import one_line
 from tau.line.output import cut_to_width, note
+from tau.line.own_command import waiting_lines
+from tau.sessions.attached import attached, own_text
 
 if TYPE_CHECKING:
     from tau.config.settings import Settings
@@ -73,36 +77,40 @@ async def opened(
             raise
 
 
-def show_result(result: CommandResult) -> bool:
-    """Render what a slash command gave, on stderr.
-
-    Returns:
-        Whether line mode goes on.
-    """
+def show_result(result: CommandResult) -> None:
+    """Render what a slash command gave, on stderr."""
     match result:
-        case Said(lines=lines) | SessionListing(lines=lines) | ModelListing(lines=lines):
+        case (
+            Said(lines=lines)
+            | SessionListing(lines=lines)
+            | ModelListing(lines=lines)
+            | ToolListing(lines=lines)
+        ):
             for line in lines:
                 note(line)
-        case PromptListing(prompts=prompts):
-            _list_prompts(prompts)
+        case Themes():
+            note("Line mode has the terminal's own colours; /theme is for tau tui.")
+        case PromptListing():
+            _list_prompts(result)
         case Refused(line=line):
             note(line)
         case Help(commands=commands):
             width = max((len(usage) for usage, _ in commands), default=0)
             for usage, text in commands:
                 note(f"{usage.ljust(width)}  {text}")
-        case Switched(line=line, summary=summary) if summary:
+        case Switched(opening=opening, line=line, summary=summary) if summary:
             note(line)
             note(summary)
+            for said in opening.notices:
+                note(said)
         case Switched(opening=opening, line=line):
             note(line or opened_line(opening))
-            for said in [*opening.notices, *last_exchange(opening)]:
+            for said in [*opening.notices, *last_exchange(opening), *waiting_lines(opening)]:
                 note(said)
         case Cleared():
             note("There is nothing to clear in line mode; /new starts a new session.")
         case Quit():
-            return False
-    return True
+            pass
 
 
 def show_draft(text: str) -> None:
@@ -112,11 +120,20 @@ def show_draft(text: str) -> None:
         note(f"> {line}")
 
 
-def _list_prompts(prompts: Sequence[Prompt]) -> None:
+def _list_prompts(listing: PromptListing) -> None:
+    """List the newest prompts of a list that is whole; a line says which of them are in other sessions."""
+    prompts = listing.prompts
     listed = prompts[-_LISTED_PROMPTS:]
+    if listing.unread:
+        note(f"What was said before cannot be read: {listing.unread}")
     if len(listed) < len(prompts):
         note(f"… {len(prompts) - len(listed):,} earlier ones")
+    session_id = listing.session_id
     for prompt in listed:
+        if prompt.session_id != session_id:
+            session_id = prompt.session_id
+            here = session_id == listing.session_id
+            note("In this session:" if here else f"Before the summary, in session {session_id}:")
         at = f" {prompt.at[:16].replace('T', ' ')}" if prompt.at else ""
         note(cut_to_width(f"{prompt.number}.{at} {prompt.text}"))
     note("/rewind N goes on from before message N, in a new session.")
@@ -152,8 +169,9 @@ def last_exchange(opening: Opening) -> list[str]:
 
 
 def _words(stored: StoredMessage) -> list[str]:
-    content = stored.message.get("content")
-    blocks = content if isinstance(content, list) else []
-    text = "\n".join(str(block["text"]) for block in blocks if isinstance(block, dict) and "text" in block)
-    lines = text.strip().split("\n") if text.strip() else []
-    return lines if len(lines) <= _SHOWN_LINES else [*lines[:_SHOWN_LINES], "…"]
+    text = own_text(stored.message).strip()
+    lines = text.split("\n") if text else []
+    shown = lines if len(lines) <= _SHOWN_LINES else [*lines[:_SHOWN_LINES], "…"]
+    along = attached(stored.message)
+    ran = [f"! {one_line(item.command, 200)}" for item in along if item.kind == "command"]
+    return [*ran, *shown, *(item.text for item in along if item.kind == "image")]

@@ -1,58 +1,69 @@
-"""A prompt with history and completion, drawn by prompt_toolkit, and Esc or Ctrl-C during a turn."""
+"""A prompt with history, completion and drafts, drawn by prompt_toolkit, and Esc or Ctrl-C during a turn."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from time import monotonic
+from time import localtime, monotonic, strftime
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import create_output
 from prompt_toolkit.shortcuts import CompleteStyle
+from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from tau.conversation.commands import COMMANDS
+from tau.conversation.state import ConversationState
+from tau.display import visible
 from tau.errors import UsageError
-from tau.line.person import QUIET_SECONDS
+from tau.input.completing import Context, starts_completion
+from tau.input.drafts import Draft, Drafts
+from tau.input.history import PromptHistory
+from tau.line.output import note
+from tau.line.pastes import Pastes
+from tau.line.person import QUIET_SECONDS, Surroundings
+from tau.line.prompt_completion import PromptCompleter
+from tau.line.prompt_history import DirectoryHistory
+from tau.line.prompt_keys import PromptKeys
+from tau.line.toolbar import toolbar
 
 _ESCAPE_WAIT = 0.1
 """Seconds after which a lone escape byte is the Esc key and not the start of another key."""
 
-
-class _Commands(Completer):
-    """Completes the names of slash commands."""
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed = document.text_before_cursor
-        if not typed.startswith("/") or " " in typed:
-            return
-        for command in COMMANDS:
-            name = f"/{command.name}"
-            if name.startswith(typed):
-                yield Completion(name, start_position=-len(typed), display_meta=command.help)
+_STYLE = Style.from_dict(
+    {
+        "bottom-toolbar": "noreverse dim",
+        "completion-menu": "noreverse bg:default fg:default",
+        "completion-menu.completion": "bg:default fg:default",
+        "completion-menu.completion.current": "reverse bg:default fg:default",
+        "completion-menu.meta.completion": "dim bg:default fg:default",
+        "completion-menu.meta.completion.current": "bg:default fg:default",
+        "scrollbar.background": "bg:default",
+        "scrollbar.button": "reverse",
+    }
+)
 
 
 class EditingTerminal:
     """A prompt on the terminal. It is drawn on stdout, or on stderr when the replies go elsewhere.
 
+    Made while an event loop runs.
+
     Args:
-        state_dir: Where what was typed is remembered; when it cannot be written, it is not.
+        around: What it tells and completes, and where it keeps what was typed.
     """
 
     edits = True
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, around: Surroundings) -> None:
         self._input = create_input(sys.stdin)
         drawn_on = sys.stdout if sys.stdout.isatty() else sys.stderr
         if not drawn_on.isatty():
@@ -61,27 +72,107 @@ class EditingTerminal:
             )
         mark = "❯ " if (drawn_on.encoding or "").lower().startswith("utf") else "> "
         self._answer: _Answer | None = None
+        self._state: Callable[[], ConversationState] = around.state
+        self._files = around.files
+        self._kept = PromptHistory(around.state_dir, around.directory)
+        self._drafts = Drafts(around.state_dir, around.directory)
+        self._attached = ""
+        self._told = ""
+        self._problems_told: set[str] = set()
+        self._pastes = Pastes()
+        self._history = DirectoryHistory(self._kept, self._pastes.whole)
+        self._keys = PromptKeys(self._pastes, self._put_away, self._tell)
         self._session: PromptSession[str] = PromptSession(
             mark,
             input=self._input,
             output=create_output(drawn_on),
-            history=_history(state_dir),
-            completer=_Commands(),
-            complete_style=CompleteStyle.READLINE_LIKE,
+            history=self._history,
+            multiline=True,
+            prompt_continuation=" " * len(mark),
+            completer=PromptCompleter(Context(around.commands, around.arguments, self._files)),
+            complete_style=CompleteStyle.COLUMN,
+            complete_while_typing=Condition(self._completes),
+            key_bindings=self._keys.bindings,
+            bottom_toolbar=self._toolbar,
+            style=_STYLE,
+            include_default_pygments_style=False,
             enable_suspend=True,
         )
+        self._session.default_buffer.on_text_changed += self._changed
 
     async def ask(self, draft: str = "") -> str:
         """The next message. A paste of several lines is one message.
+
+        What stands at the prompt is kept until it is sent, whatever becomes of the process: it is there again
+        in the next window of its session or directory.
 
         Args:
             draft: What stands in it already.
 
         Raises:
             EOFError: Ctrl-D on an empty line.
-            KeyboardInterrupt: Ctrl-C.
+            KeyboardInterrupt: Ctrl-C, likewise.
         """
-        return await self._session.prompt_async(default=draft)
+        await self._history.ready()
+        left = await asyncio.to_thread(self._left)
+        if left is not None:
+            text = "\n\n".join([*left.queue, left.text]).strip("\n")
+            if draft:
+                self._history.append_string(text)
+            else:
+                draft = text
+                written = strftime("%Y-%m-%d %H:%M", localtime(left.at))
+                where = f" in session {left.session}" if left.session else ""
+                note(f"What you had not sent{where} ({written}) is at the prompt again; Ctrl-C puts it away.")
+            self._drafts.keep(draft)
+            await asyncio.to_thread(self._drafts.release, left)
+        self._files.refresh()
+        typed = await self._session.prompt_async(default=self._pastes.folded(draft) if draft else "")
+        self._drafts.keep("")
+        return self._pastes.whole(typed)
+
+    def close(self) -> None:
+        """Write what waits to be written; what stands at the prompt stays for the next window."""
+        self._kept.close()
+        self._drafts.close()
+        self._files.close()
+
+    def _left(self) -> Draft | None:
+        """A draft that another window left in this session or, at the first prompt, in this directory."""
+        session, first = self._state().session_id, not self._attached
+        if session == self._attached:
+            return None
+        self._attached = session
+        if (draft := self._drafts.attach(session)) is not None:
+            return draft
+        found = self._drafts.leftovers() if first else []
+        return next((draft for draft in found if self._drafts.take(draft)), None)
+
+    def _changed(self, buffer: Buffer) -> None:
+        self._told = ""
+        self._drafts.keep(self._pastes.whole(buffer.text))
+
+    def _put_away(self, buffer: Buffer) -> None:
+        buffer.reset(append_to_history=True)
+        self._drafts.keep("")
+        self._tell("Put away: ↑ brings it back; Ctrl-C leaves")
+
+    def _tell(self, line: str) -> None:
+        self._told = line
+        self._session.app.invalidate()
+
+    def _completes(self) -> bool:
+        document = self._session.default_buffer.document
+        return bool(starts_completion(document.text, document.cursor_position))
+
+    def _toolbar(self) -> StyleAndTextTuples:
+        width = self._session.app.output.get_size().columns - 1
+        problem = self._drafts.problem or self._kept.problem
+        if problem and problem not in self._problems_told:
+            self._problems_told.add(problem)
+            self._told = problem
+        line = visible(self._told) if self._told else toolbar(self._state(), width)
+        return [("", line)]
 
     @contextmanager
     def keys(self, cancel: Callable[[], None]) -> Iterator[None]:
@@ -111,6 +202,7 @@ class EditingTerminal:
             finally:
                 if flush is not None:
                     flush.cancel()
+        self._keys.typed_ahead += sum(key.key == Keys.ControlM for key in early)
         store_typeahead(self._input, early)
 
     async def answer(self, question: str, *, at_once: bool = False) -> str:
@@ -153,14 +245,3 @@ class _Answer:
             sys.stderr.write(pressed.key)
         sys.stderr.flush()
         return True
-
-
-def _history(state_dir: Path) -> History:
-    """What was typed before, in a file that only its owner reads."""
-    path = state_dir / "line-history"
-    try:
-        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-    except OSError:
-        return InMemoryHistory()
-    return FileHistory(path)

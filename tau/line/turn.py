@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tau.events import ApprovalAsked, ApprovalClosed, ToolUseEnded, TurnEnd, TurnEvent
+from tau.events import ApprovalAsked, ApprovalClosed, CommandEvent, ToolUseEnded, TurnEnd, TurnEvent
 from tau.line.process import Signals
 from tau.line.questions import Questions
 
 if TYPE_CHECKING:
     from tau.conversation import Conversation
+    from tau.conversation.own_commands import OwnCommand
     from tau.conversation.state import CommandResult
     from tau.line.person import Terminal
 
@@ -45,15 +47,22 @@ class TurnRunner:
         self._questions = Questions(conversation, terminal) if terminal else None
         self._cancelling: asyncio.Future[None] | None = None
 
-    async def run(self, text: str, show: Callable[[TurnEvent], None]) -> Outcome:
+    async def run(self, text: str, show: Callable[[TurnEvent], None], images: Sequence[Path] = ()) -> Outcome:
         """Send a message and hand every event of its turn to `show`.
 
         Where nobody can be asked, a turn in which a call was refused has failed: a script learns it that way.
+
+        Args:
+            text: The message.
+            show: Gets the events.
+            images: Files of images that go along, beside those that the message mentions.
         """
+        from tau.input.mentioned import mentioned_images
+
         outcome = Outcome.DONE
-        keys = self._terminal.keys(self._interrupt) if self._terminal else nullcontext()
-        with self._signals.interrupt_calls(self._interrupt), keys:
-            async for event in self._conversation.send(text):
+        keys = self._terminal.keys(self.interrupt) if self._terminal else nullcontext()
+        with self._signals.interrupt_calls(self.interrupt), keys:
+            async for event in self._conversation.send(text, images, mentioned=mentioned_images):
                 show(event)
                 self._put_questions(event)
                 if self._has_failed(event):
@@ -64,10 +73,20 @@ class TurnRunner:
             return Outcome.INTERRUPTED
         return outcome
 
+    async def own_command(self, typed: OwnCommand, show: Callable[[CommandEvent], None]) -> None:
+        """Run a command of the person's and hand its events to `show`; an interrupt stops it."""
+        keys = self._terminal.keys(self.interrupt) if self._terminal else nullcontext()
+        with self._signals.interrupt_calls(self.interrupt), keys:
+            async for event in self._conversation.run(typed):
+                show(event)
+        if self._cancelling is not None:
+            await self._cancelling
+            self._cancelling = None
+
     async def command(self, line: str) -> CommandResult:
         """Run a slash command; an interrupt cancels what it began."""
-        keys = self._terminal.keys(self._interrupt) if self._terminal else nullcontext()
-        with self._signals.interrupt_calls(self._interrupt), keys:
+        keys = self._terminal.keys(self.interrupt) if self._terminal else nullcontext()
+        with self._signals.interrupt_calls(self.interrupt), keys:
             result = await self._conversation.command(line)
         if self._cancelling is not None:
             await self._cancelling
@@ -94,7 +113,8 @@ class TurnRunner:
             case TurnEnd():
                 self._questions.close_all()
 
-    def _interrupt(self) -> None:
+    def interrupt(self) -> None:
+        """Cancel the turn; called once more, end the run."""
         if self._cancelling is None:
             self._cancelling = asyncio.ensure_future(self._conversation.cancel())
         else:

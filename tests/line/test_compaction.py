@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.line.test_run import check
+from tests.line.test_json import check
 from tests.line.test_terminal import Chats, chats, code
 
 if TYPE_CHECKING:
@@ -74,11 +74,26 @@ def test_in_a_pipe_it_is_said_on_stderr_and_the_next_line_goes_on(tau_env: TauEn
     assert tau_env.sent()[1]["system"].endswith("Focus on: the job")
 
 
+def test_a_kept_message_that_cannot_be_read_is_said(tau_env: TauEnv) -> None:
+    side = tau_env.home / "side.json"
+    side.write_text(json.dumps([{"text": NOTES}]), encoding="utf-8")
+    more = f'side_script = "{side}"\n[compaction]\nkeep_turns = 1\nanchors_tokens = 0\n'
+    tau_env.scripted({"text": "one"}, {"text": "two"}, more=more)
+    assert tau_env.run("chat", stdin=b"first\nsecond\n").returncode == 0
+    (folder,) = tau_env.sessions()
+    (folder / "agents" / "tau" / "messages" / "000003.json").write_text("{")
+    (folder / ".journal").unlink()  # its copy of the message would be used
+    lines = tau_env.run("chat", "--session", folder.name, stdin=b"/compact\n").stderr.splitlines()
+    told = f"Message 3 of session {folder.name} could not be read; a line in place of it says so in this session."
+    start = lines.index(notice(tau_env, 2))
+    assert lines[start + 1 : start + 4] == [*NOTES.splitlines(), told]
+
+
 def test_one_that_fails_is_said_and_the_session_goes_on(tau_env: TauEnv) -> None:
     scripted(tau_env, [{"text": "one"}, {"text": "two"}], {"error": "refused", "message": "not today"})
     done = tau_env.run("chat", stdin=b"/compact\nfirst\n/compact\nsecond\n")
     assert done.stdout == "one\ntwo\n"
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert "Compaction failed: there is nothing to summarize\n" in done.stderr
     assert "Compaction failed: " in done.stderr.partition("nothing to summarize")[2]
     assert "not today" in done.stderr

@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["chats"]  # the fixture
 
 
-def record(tau_env: TauEnv, session_id: str, *prompts: str) -> None:
+def record(tau_env: TauEnv, session_id: str, *prompts: str, **links: str) -> None:
     """Write a session of these prompts, each answered."""
     store = open_store(StoreContext(data_dir=tau_env.data, state_dir=tau_env.state))
-    with store.create(
-        session_id, meta={"directory": str(tau_env.directory), "channel": "terminal"}
-    ) as writer:
+    meta = {"directory": str(tau_env.directory), "channel": "terminal", **links}
+    with store.create(session_id, meta=meta) as writer:
         for number, prompt in enumerate(prompts):
             asked: Message = {"role": "user", "content": [{"text": prompt}]}
             answer: Message = {"role": "assistant", "content": [{"text": f"answer {number}"}]}
@@ -63,13 +62,73 @@ def test_in_a_pipe_the_prompt_is_printed_and_the_next_line_goes_on_before_it(tau
     record(tau_env, "old", "first", "second\nof two lines", "third")
     before = on_disk(tau_env.data / "sessions" / "old" / "agents")
     done = tau_env.run("chat", "--resume", "old", stdin=b"/rewind 2\nanother second\n/fork\n/fork 9\n")
-    assert (done.returncode, done.stdout) == (0, "so be it\n")
+    assert (done.returncode, done.stdout) == (1, "so be it\n"), "there is no message 9"
     assert 'Went back before "second of two lines", in new session ' in done.stderr
     assert "Your message was:\n> second\n> of two lines\n" in done.stderr
-    assert "This session has your messages 1 to 2 (/rewind lists them)" in done.stderr
+    assert "This conversation has your messages 1 to 2 (/rewind lists them)" in done.stderr
     assert prompts_sent(tau_env) == ["first", "another second"]
     assert on_disk(tau_env.data / "sessions" / "old" / "agents") == before
     assert len(tau_env.sessions()) == 3
+
+
+def test_prompts_before_the_summary_are_listed_with_their_session_and_gone_back_to(tau_env: TauEnv) -> None:
+    tau_env.scripted({"text": "so be it"})
+    record(tau_env, "old", *(f"question {n}" for n in range(1, 23)))
+    summary = "Summary of the previous conversation (session old):\nNotes."
+    record(tau_env, "new", summary, "question 23", "question 24", compacted_from="old")
+    done = tau_env.run("chat", "--resume", "new", stdin=b"/rewind\n/rewind 2\nanother second\n")
+    assert (done.returncode, done.stdout) == (0, "so be it\n")
+    lines = [line.replace("\r", "") for line in done.stderr.splitlines()]
+    start = lines.index("… 4 earlier ones")
+    assert lines[start + 1] == "Before the summary, in session old:"
+    assert [line.split(".")[0] for line in lines[start + 2 : start + 20]] == [str(n) for n in range(5, 23)]
+    assert lines[start + 20] == "In this session:"
+    assert [line.split(".")[0] for line in lines[start + 21 : start + 23]] == ["23", "24"]
+    assert 'Went back before "question 2", which was said in session old, in new session ' in done.stderr
+    assert "Your message was:\n> question 2\n" in done.stderr
+    assert prompts_sent(tau_env) == ["question 1", "another second"]
+
+
+def test_what_cannot_be_read_behind_a_summary_is_told(tau_env: TauEnv) -> None:
+    tau_env.scripted({"text": "never said"})
+    summary = "Summary of the previous conversation (session gone):\nNotes."
+    record(tau_env, "new", summary, "question", compacted_from="gone")
+    done = tau_env.run("chat", "--resume", "new", stdin=b"/rewind\n")
+    assert done.returncode == 0
+    assert "What was said before cannot be read: " in done.stderr
+    assert "1. " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/nosuch", "There is no command /nosuch"),
+        ("/undo", "There is no turn to go back before"),
+        ("/resume nowhere", "nowhere"),
+        ("/model nowhere", "nowhere"),
+        ("/export a\x1b[31m\x07b.md", "only characters that can be shown, unlike a\\x1b[31m\\x07b.md"),
+    ],
+    ids=lambda value: value.split()[0],
+)
+def test_a_command_that_cannot_be_done_fails_the_pipe(tau_env: TauEnv, line: str, told: str) -> None:
+    tau_env.scripted({"text": "hello"})
+    done = tau_env.run("chat", stdin=f"hi\n{line}\nand on\n".encode() if line != "/undo" else b"/undo\n")
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "\x1b" not in done.stderr
+    assert done.stdout == ("" if line == "/undo" else "hello\nhello\n"), (
+        "what follows is answered all the same"
+    )
+    assert not list(tau_env.directory.glob("a*"))
+    assert tau_env.run("chat", line, stdin=b"").returncode == 1
+
+
+def test_commands_that_can_be_done_do_not(tau_env: TauEnv) -> None:
+    tau_env.scripted({"text": "hello"})
+    done = tau_env.run("chat", stdin=b"hi\n/status\n/export talk.md\n/clear\n/quit\n/nosuch\n")
+    assert (done.returncode, done.stdout) == (0, "hello\n")
+    assert "Tokens: unknown · 1 turn\n" in done.stderr
+    assert (tau_env.directory / "talk.md").exists()
 
 
 @pytest.mark.terminal
@@ -125,7 +184,7 @@ def test_a_session_of_another_window_is_refused_at_both_doors_and_forked(tau_env
     assert on_disk(folder) == before
     script = f"/resume {folder.name}\nstill here\n/fork {folder.name}\nand there\n"
     done = tau_env.run("chat", stdin=script.encode())
-    assert (done.returncode, done.stdout) == (0, "well\nwell\n")
+    assert (done.returncode, done.stdout) == (1, "well\nwell\n"), "/resume was refused"
     assert f"{sentence} (/fork {folder.name} goes on with it in a new session)\n" in done.stderr
     assert f"Forked session {folder.name} into new session " in done.stderr
     assert on_disk(folder) == before

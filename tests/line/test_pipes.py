@@ -103,7 +103,7 @@ def test_commands_answer_on_stderr(tau_env: TauEnv) -> None:
     done = tau_env.run(
         "chat", stdin=b"/help\n/sessions\n/nonsense\n/etc/hosts is a file\n/quit\nnever sent\n"
     )
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert done.stdout == "hello\n"
     lines = done.stderr.splitlines()
     assert any(line.startswith("/sessions  ") for line in lines)

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING
 
 import pytest
 
-import tau.line
-from tau import events
-from tau.events import TurnEnd, TurnEvent, Usage
-from tau.line.events import event_line, event_type
 from tests.conftest import TAU
+from tests.line.test_json import check, lines
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
-
-SCHEMA = json.loads((Path(tau.line.__file__).parent / "events.schema.json").read_text(encoding="utf-8"))
-
-
-def lines(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def sent_text(tau_env: TauEnv) -> str:
@@ -114,33 +104,3 @@ def test_a_silent_pipe_does_not_keep_it_waiting(tau_env: TauEnv) -> None:
     assert process.stdout.read() == b"Four.\n"
     assert b"Nothing came on stdin" in process.stderr.read()
     assert sent_text(tau_env) == "2+2"
-
-
-def test_every_event_has_a_schema_with_its_fields() -> None:
-    for kind in get_args(TurnEvent):
-        described = SCHEMA["$defs"][event_type(kind)]
-        fields = {"v", "type", *kind.__dataclass_fields__}
-        assert set(described["properties"]) == fields
-        assert set(described["required"]) == fields
-    listed = {entry["$ref"].rpartition("/")[2] for entry in SCHEMA["oneOf"]}
-    assert listed == {event_type(kind) for kind in get_args(TurnEvent)} | {"session"}
-    reasons = SCHEMA["$defs"]["turn_end"]["properties"]["stop_reason"]["enum"]
-    assert reasons == list(get_args(events.StopReason))
-
-
-def test_a_line_is_one_line_whatever_it_holds() -> None:
-    line = event_line(TurnEnd("error", "a\nb\x1b\ud83d é", Usage(1, 2, 3, 4), 0.5))
-    assert line.isascii()
-    assert len(line.splitlines()) == 1
-    assert json.loads(line)["usage"] == {
-        "input_tokens": 1,
-        "output_tokens": 2,
-        "cached_tokens": 3,
-        "written_tokens": 4,
-    }
-
-
-def check(line: dict[str, Any]) -> None:
-    """The line against the shipped schema."""
-    jsonschema = pytest.importorskip("jsonschema")
-    jsonschema.validate(line, SCHEMA)

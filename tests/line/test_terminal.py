@@ -98,10 +98,10 @@ def test_a_first_message_may_stand_on_the_command_line(tau_env: TauEnv, chats: C
 
 
 def test_a_paste_of_several_lines_is_one_message(tau_env: TauEnv, chats: Chats) -> None:
-    tau_env.scripted({"text": "Two\r\nlines.", "chunks": 11})
+    tau_env.scripted({"text": "Two\r\n\r\nlines.", "chunks": 13})
     process = chats.at_prompt()
     process.send("\x1b[200~line one\nline two\x1b[201~\r")
-    process.expect_exact("Two\r\nlines.")
+    process.expect_exact("Two\r\n\r\nlines.")
     process.expect("❯")
     process.sendeof()
     assert code(process) == 0
@@ -208,7 +208,7 @@ def test_what_was_typed_is_remembered_for_its_owner_only(tau_env: TauEnv, chats:
     process.expect("❯")
     process.sendeof()
     assert code(process) == 0
-    history = tau_env.state / "line-history"
+    (history,) = (tau_env.state / "prompt" / "history").iterdir()
     assert history.stat().st_mode & 0o777 == 0o600
     process = chats.at_prompt()
     process.send("\x1b[A\r")
