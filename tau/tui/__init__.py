@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from textual.driver import Driver
+
     from tau.config.settings import Settings
     from tau.conversation.state import OpenRequest
     from tau.tui.app import TauApp
@@ -14,7 +16,13 @@ CLOSE_SECONDS = 20.0
 NOT_CLOSED = "tau: the session did not close in time; the end of it may not be saved"
 
 
-def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = ()) -> int:
+def run(
+    settings: Settings,
+    request: OpenRequest,
+    *,
+    warnings: Sequence[str] = (),
+    driver: type[Driver] | None = None,
+) -> int:
     """Run the app in this terminal until the person leaves; the caller has checked that it is one.
 
     The terminal is restored on every way out, then the command that resumes the session is printed.
@@ -23,6 +31,7 @@ def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = (
         settings: The settings of this run.
         request: What to open.
         warnings: Sentences to show once, from reading the configuration.
+        driver: What stands for the terminal where there is none; None draws on this process's.
 
     Raises:
         UsageError: Stderr, on which the app is drawn, is no terminal.
@@ -39,7 +48,7 @@ def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = (
     from tau.errors import UsageError
     from tau.tui.terminal_colours import Answer, ask
 
-    if sys.__stderr__ is None or not sys.__stderr__.isatty():
+    if driver is None and (sys.__stderr__ is None or not sys.__stderr__.isatty()):
         raise UsageError("tau tui draws on stderr, which is no terminal", "leave stderr where it is")
     gc.disable()  # until everything is imported: see tau.tui.memory
     asked = ask(os.environ) if settings.tui.theme in ("auto", "ansi") else None
@@ -49,6 +58,7 @@ def run(settings: Settings, request: OpenRequest, *, warnings: Sequence[str] = (
         answer = asked.listen() if asked is not None else Answer(None, "")
 
     app = TauApp(settings, replace(request, can_ask=True), warnings, light=answer.light, typed=answer.typed)
+    app.driver_class = driver or app.driver_class
     asyncio.run(_run(app, mouse=settings.tui.mouse))
     return app.exit_code
 
@@ -60,7 +70,8 @@ async def _run(app: TauApp, *, mouse: bool) -> None:
     await app.run_async(mouse=mouse)
     closed = await _close(app)
     app.stop_download()
-    _say_goodbye(app)
+    app.remembered.close()
+    _say_goodbye(app, kept=app.close_kept())
     if not closed:
         # What the conversation waits for may never come, and the end of the loop would wait for it, too.
         from tau.tools.background import stop_background
@@ -115,7 +126,7 @@ def _add_failure(app: TauApp, line: str, exit_code: int) -> None:
     app.exit_code = app.exit_code or exit_code
 
 
-def _say_goodbye(app: TauApp) -> None:
+def _say_goodbye(app: TauApp, *, kept: bool) -> None:
     import contextlib
     import sys
 
@@ -126,6 +137,8 @@ def _say_goodbye(app: TauApp) -> None:
     state = app.conversation.state if app.conversation is not None else None
     if state is not None and state.session_id and state.message_count and state.persistent:
         lines.append(f"Resume this session with: tau tui --resume {state.session_id}")
+    if kept:
+        lines.append("What was not sent is kept; tau tui brings it back.")
     with contextlib.suppress(OSError):  # the terminal may be gone: that is what SIGHUP says
         sys.stderr.write(app.attention.leave)
         sys.stderr.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 from collections.abc import Sequence
 from functools import partial
@@ -21,9 +20,11 @@ from textual.worker import WorkerFailed
 from tau.config.keys import in_force
 from tau.tui.attention import Attention
 from tau.tui.keys import bound, rebind
+from tau.tui.looks import Looks
 from tau.tui.messages import EndApp
+from tau.tui.remembered import Remembered
 from tau.tui.screens.chat import ChatScreen
-from tau.tui.theme import CHOICES, THEMES, theme_name, variables_for
+from tau.tui.theme import variables_for
 
 if TYPE_CHECKING:
     from tau.config.settings import Settings
@@ -51,11 +52,14 @@ class TauApp(App[None]):
 
     Attributes:
         keys: The keys in force.
+        looks: The theme, and those that can be chosen.
+        remembered: What is kept for the next start.
         attention: Tells how things stand while nobody looks.
         conversation: Present once the first frame is on the screen.
         exit_code: What the process ends with.
         last_line: What is printed once the terminal is restored.
         unsent: The texts that were written and not sent, printed then, too.
+        editing: Whether the person's editor has the terminal.
     """
 
     TITLE = "tau"
@@ -80,6 +84,7 @@ class TauApp(App[None]):
         self.exit_code = 0
         self.last_line = ""
         self.unsent: list[str] = []
+        self.editing = False
         self.keys = in_force(settings.keys)
         rebind(self, self.keys)
         self._settings = settings
@@ -89,16 +94,10 @@ class TauApp(App[None]):
         self._begun = False
         self._chat_screen: ChatScreen | None = None
         self._early: list[Event] | None = [event for event in keys_of(typed) if _is_typed(event)]
-        for theme in THEMES:
-            self.register_theme(theme)
-        chosen = theme_name(settings.tui.theme, os.environ, light)
-        if chosen is None and settings.tui.theme in self.available_themes:
-            chosen = settings.tui.theme
-        if chosen is None:
-            self._warnings.append(
-                f"[tui] theme '{settings.tui.theme}' is not known; using auto ({', '.join(CHOICES)})"
-            )
-        self.theme = chosen or theme_name("auto", os.environ, light) or THEMES[0].name
+        self.remembered = Remembered(settings.places.state)
+        self.looks = Looks(self, settings.tui.theme, self.remembered, light)
+        if self.looks.problem:
+            self._warnings.append(self.looks.problem)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colours of tau's own that a theme of Textual does not define."""
@@ -151,6 +150,8 @@ class TauApp(App[None]):
     def on_app_focus(self) -> None:
         """Somebody looks at the terminal."""
         self.attention.seen()
+        if self._chat_screen is not None:
+            self._chat_screen.kept.refresh()
 
     # Ways out ----------------------------------------------------------------------------------
 
@@ -169,6 +170,10 @@ class TauApp(App[None]):
         if self._chat_screen is not None:
             self._chat_screen.offered.stop(INSTALL_SECONDS)
 
+    def close_kept(self) -> bool:
+        """Write what the prompt keeps; whether the texts that were not sent are among it. Blocks."""
+        return self._chat_screen is not None and self._chat_screen.kept.close() and bool(self.unsent)
+
     @on(EndApp)
     def _leave(self, message: EndApp) -> None:
         self.leave(message.code, message.line)
@@ -178,6 +183,8 @@ class TauApp(App[None]):
         self.leave(0)
 
     def _signalled(self, number: int) -> None:
+        if self.editing and number == signal.SIGINT:  # Ctrl+C was meant for the editor
+            return
         self.leave(128 + number)
 
     def _handle_exception(self, error: Exception) -> None:
@@ -211,14 +218,20 @@ class TauApp(App[None]):
 
     @work(group="copy", exclusive=True)
     async def _copy(self, text: str) -> None:
-        from tau.tui.clipboard import copy_with_program
+        from tau.tui.clipboard import TERMINAL_LIMIT, copy_with_program, in_terminal
 
-        program = await copy_with_program(text)
+        # A browser's clipboard is not the one of the machine that tau runs on.
+        program = "" if self.is_web else await copy_with_program(text)
         amount = f"{len(text):,} character{'' if len(text) == 1 else 's'}"
         if program:
             self._say(f"Copied {amount} ({program})")
+        elif not self.is_web and in_terminal(text) > TERMINAL_LIMIT:
+            self._say(
+                f"Sent {amount} to the terminal's clipboard; many take no more than 75 kB: paste to check"
+            )
         else:
-            self._say(f"Sent {amount} to the terminal's clipboard; it does not confirm, so paste to check")
+            place = "browser" if self.is_web else "terminal"
+            self._say(f"Sent {amount} to the {place}'s clipboard; it does not confirm, so paste to check")
 
     def action_interrupt(self) -> None:
         """With nothing selected: put the draft away, else cancel the turn, else leave at the second press."""
@@ -229,8 +242,14 @@ class TauApp(App[None]):
         if screen.questions.panel is not None:  # the draft lies behind it
             screen.action_cancel()
             return
+        if screen.search is not None and screen.search.is_open:
+            screen.search.leave()
+            return
+        selected = screen.prompt.selected_text if screen.prompt.has_focus else ""
         draft = screen.prompt.written_out()
-        if draft.strip():
+        if selected:
+            self.copy_to_clipboard(selected)
+        elif draft.strip():
             screen.prompt.remember(draft)
             screen.prompt.empty()
             self._say("The draft is put away; Up brings it back")

@@ -54,6 +54,7 @@ class Attention:
         self._mood = Mood.RESTING
         self._shown = ""
         self._begun = False
+        self._is_away = False
 
     def begin(self) -> None:
         """Keep the title that the terminal has; `leave` puts it back."""
@@ -75,6 +76,15 @@ class Attention:
             self._set(Mood.WORKING)
         elif self._mood is not Mood.NEWS:
             self._set(Mood.RESTING)
+
+    def give_away(self) -> None:
+        """The terminal is another program's: leave it alone."""
+        self._is_away = True
+
+    def take_back(self) -> None:
+        """The terminal is tau's again: show how things stand."""
+        self._is_away = False
+        self._show()
 
     def asks(self) -> None:
         """A question waits for the person."""
@@ -101,7 +111,7 @@ class Attention:
 
     def _show(self) -> None:
         title = f"{self._mood.value} {self._place}".strip()
-        if title != self._shown:
+        if not self._is_away and title != self._shown:
             self._shown = title
             self._write(f"\x1b]2;{one_line(title, TITLE_CHARACTERS)}{_END}")
 
@@ -126,7 +136,7 @@ class Attention:
     def _write(self, sequence: str) -> bool:
         """Send the terminal a sequence; False where there is none."""
         driver = self._app._driver  # textual has no public way to write beside the screen
-        if driver is None or driver.is_headless or driver.is_web:
+        if self._is_away or driver is None or driver.is_headless or driver.is_web:
             return False
         driver.write(sequence)
         return True

@@ -8,6 +8,14 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 
+TERMINAL_LIMIT = 74_994
+"""Bytes of base64 that many terminals take in an OSC 52; with more, some copy nothing at all."""
+
+
+def in_terminal(text: str) -> int:
+    """How many bytes the text takes on its way to the terminal's clipboard, which is base64."""
+    return -(-len(text.encode("utf-8", "replace")) // 3) * 4
+
 
 def programs(environment: Mapping[str, str], platform: str) -> list[Sequence[str]]:
     """The clipboard programs that could work here, the likeliest first."""

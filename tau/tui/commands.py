@@ -8,10 +8,11 @@ from tau.errors import TauError
 from tau.tui.messages import EndApp
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Sequence
 
-    from tau.conversation.state import CommandResult, ModelChoice, Prompt
+    from tau.conversation.state import CommandResult, ModelChoice, Prompt, PromptListing, ToolListing
     from tau.tui.screens.chat import ChatScreen
+    from tau.tui.screens.sessions import Chosen
 
 NOT_DURING_A_TURN = ("/resume", "/new", "/undo", "/rewind", "/fork", "/compact", "/model")
 COPIES = ("/undo", "/rewind", "/fork")
@@ -38,6 +39,16 @@ class Commands:
         """Let the person choose a session of `directory` (None: of all) and go on with it."""
         self._screen.run_worker(self._choose_session(directory, here), group="picker")
 
+    def resume(self, session_id: str) -> None:
+        """Go on with a session."""
+        from tau.tui.screens.sessions import Chosen
+
+        self._screen.run_worker(self._resume(Chosen(session_id)), group="picker")
+
+    def rewind(self, prompt: Prompt) -> None:
+        """Go on from before a message of the person's, with its text in the prompt."""
+        self._screen.run_worker(self._rewind(prompt), group="command")
+
     async def _run(self, line: str, typed: bool) -> None:
         screen = self._screen
         word = line.split(maxsplit=1)[0].lower()
@@ -48,9 +59,9 @@ class Commands:
             if typed:
                 screen.prompt.put(line)
         else:
-            await self._run_alone(line, word)
+            await self._run_alone(screen.conversation.command(line), word)
 
-    async def _run_alone(self, line: str, word: str) -> None:
+    async def _run_alone(self, command: Awaitable[CommandResult], word: str) -> None:
         from tau.conversation import state as results
 
         screen = self._screen
@@ -58,7 +69,7 @@ class Commands:
             screen.status.rest("Copying…")
         self._under_way += 1
         try:
-            result = await screen.conversation.command(line)
+            result = await command
             screen.show_activity()
             await self._show(result)
         finally:
@@ -88,8 +99,12 @@ class Commands:
                 screen.action_sessions()
             case results.ModelListing(choices):
                 screen.run_worker(self._choose_model(choices), group="picker")
-            case results.PromptListing(prompts):
-                screen.run_worker(self._choose_prompt(prompts), group="picker")
+            case results.PromptListing():
+                screen.run_worker(self._choose_prompt(result), group="picker")
+            case results.ToolListing():
+                screen.run_worker(self._show_tools(result), group="picker")
+            case results.Themes(name):
+                screen.run_worker(self._choose_theme(name), group="picker")
             case results.Switched(opening, line, draft, summary):
                 await screen.show_opening(opening, line=line, summarized=bool(summary))
                 if draft and screen.prompt.put_back(draft):
@@ -102,16 +117,47 @@ class Commands:
     async def _choose_model(self, choices: Sequence[ModelChoice]) -> None:
         from tau.tui.screens.models import ModelPicker
 
-        role = await self._screen.app.push_screen_wait(ModelPicker(choices))
+        look_up = self._screen.conversation.models
+        role = await self._screen.app.push_screen_wait(ModelPicker(choices, look_up))
         if role:
             self.run(f"/model {role}")
 
-    async def _choose_prompt(self, prompts: Sequence[Prompt]) -> None:
+    async def _show_tools(self, listing: ToolListing) -> None:
+        from tau.tui.screens.tools import ToolsScreen
+
+        await self._screen.app.push_screen_wait(ToolsScreen(listing, self._screen.conversation.tools))
+
+    async def _choose_theme(self, name: str) -> None:
+        from tau.tui.app import TauApp
+        from tau.tui.screens.themes import ThemePicker
+
+        screen = self._screen
+        app = screen.app
+        assert isinstance(app, TauApp)
+        chosen: str | None = name
+        if not name:
+            chosen = await app.push_screen_wait(ThemePicker(app.looks))
+        if not chosen:
+            return
+        try:
+            screen.status.say(app.looks.choose(chosen))
+        except TauError as error:
+            await screen.notice(error.line(), "warning")
+
+    async def _choose_prompt(self, listing: PromptListing) -> None:
         from tau.tui.screens.rewind import RewindPicker
 
-        number = await self._screen.app.push_screen_wait(RewindPicker(prompts))
-        if number:
-            self.run(f"/rewind {number}")
+        screen = self._screen
+        picker = RewindPicker(listing, screen.conversation.earlier_prompts)
+        chosen = await screen.app.push_screen_wait(picker)
+        if chosen is not None:
+            await self._rewind(chosen)
+
+    async def _rewind(self, prompt: Prompt) -> None:
+        if self._screen.busy:
+            await self._busy()
+        else:
+            await self._run_alone(self._screen.conversation.rewind(prompt), "/rewind")
 
     async def _choose_session(self, directory: str | None, here: str) -> None:
         from tau.tui.screens.sessions import SessionPicker
@@ -120,19 +166,36 @@ class Commands:
         chosen = await screen.app.push_screen_wait(
             SessionPicker(screen.conversation, directory, here, screen.keys)
         )
-        if not chosen:
-            return
-        if screen.busy:
-            await self._busy()
-            return
-        screen.status.rest("Opening…")
-        try:
-            opening = await screen.conversation.switch(chosen, everywhere=True)
-        except TauError as error:
-            await screen.notice(error.line(), "warning")
-        else:
+        if chosen is not None:
+            await self._resume(chosen)
+
+    async def _resume(self, chosen: Chosen) -> None:
+        """Go on with a session, and to the message that was looked for, if one was."""
+        screen = self._screen
+        if chosen.session_id != screen.conversation.state.session_id:
+            if screen.busy:
+                await self._busy()
+                return
+            screen.status.rest("Opening…")
+            try:
+                opening = await screen.conversation.switch(chosen.session_id, everywhere=True)
+            except TauError as error:
+                await screen.notice(error.line(), "warning")
+                screen.show_activity()
+                return
             await screen.show_opening(opening, line=f"Resumed session {opening.state.session_id}.")
-        screen.show_activity()
+            screen.show_activity()
+        if chosen.hit is not None:
+            from tau.tui.found_words import go_to_words
+
+            session_id, index = chosen.hit
+            try:
+                found = await go_to_words(screen, session_id, index, chosen.words)
+            except TauError as error:
+                await screen.notice(error.line(), "warning")
+                return
+            if not found:
+                screen.status.say(f"Message {index + 1} of session {session_id} is not in this conversation")
 
     async def _busy(self) -> None:
         from tau.agent.notices import BUSY

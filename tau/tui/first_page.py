@@ -38,7 +38,12 @@ class FirstPage:
         self._page = page = StartPage(id="start-page")
         page.show_state(state)
         await screen.chat.mount(page)
-        query = ListQuery(directory=screen.scope_directory(), limit=SHOWN_SESSIONS, exclude=state.session_id)
+        query = ListQuery(
+            directory=screen.scope_directory(),
+            limit=SHOWN_SESSIONS,
+            exclude=state.session_id,
+            fold_chains=True,
+        )
         try:
             page.show_sessions(await screen.conversation.sessions(query))
         except TauError as error:

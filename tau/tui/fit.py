@@ -36,6 +36,26 @@ def shorten_middle(text: str, width: int, *, tail_share: float = 2 / 3) -> str:
     return f"{head}…{tail}"
 
 
+def around(text: str, marks: Sequence[int], width: int) -> tuple[str, Sequence[int]]:
+    """The part of the text in at most `width` cells that has its marks, and where they are in that.
+
+    It is the beginning of the text where the marks are in that.
+
+    Args:
+        text: The text.
+        marks: Places in it, rising.
+        width: Cells.
+    """
+    start = 0
+    if marks and cell_len(text[: marks[-1] + 1]) > width - 1 and cell_len(text) > width:
+        start = max(0, min(marks[0], marks[-1] - width // 2) - width // 6)
+    head = "…" if start else ""
+    whole = text[start:]
+    rest = shorten_end(whole, max(0, width - len(head)))
+    end = start + (len(rest) if rest == whole else len(rest) - 1)
+    return head + rest, [place - start + len(head) for place in marks if start <= place < end]
+
+
 def newest(text: str, width: int) -> str:
     """The end of the text in at most `width` cells, after ``…`` when there is more before it."""
     if cell_len(text) <= width:

@@ -9,28 +9,32 @@ from typing import Any
 
 from tau.agent.history import is_summary
 from tau.events import AgentEvent, ToolCallRecord
+from tau.sessions.attached import Attached, attached, own_blocks
 from tau.sessions.records import Message, StoredMessage
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyPart:
-    """Text of an assistant message."""
+    """Text of an assistant message, and the index of that."""
 
     text: str
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
-    """Reasoning of an assistant message."""
+    """Reasoning of an assistant message, and the index of that."""
 
     text: str
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryPart:
-    """The summary of the session that this one continues."""
+    """The summary of the session that this one continues, its first message."""
 
     text: str
+    index: int = 0
 
 
 @dataclass(slots=True)
@@ -42,6 +46,7 @@ class CallPart:
         failed: Whether that is an error.
         record: What was stored about it.
         running: Whether another process may still be at it.
+        index: The index of the message that makes it.
     """
 
     tool_use_id: str
@@ -51,6 +56,7 @@ class CallPart:
     failed: bool = False
     record: ToolCallRecord | None = None
     running: bool = False
+    index: int = 0
 
 
 @dataclass(slots=True)
@@ -61,11 +67,13 @@ class Turn:
         first_index: The index of its first message.
         said: The person's text; empty for a turn that begins with something else.
         parts: What followed, in order.
+        along: What went along with the person's text.
     """
 
     first_index: int
     said: str = ""
     parts: list[ReplyPart | ReasoningPart | SummaryPart | CallPart] = field(default_factory=list)
+    along: Sequence[Attached] = ()
 
 
 def turns_of(
@@ -90,11 +98,12 @@ def turns_of(
         if stored.index == 1 and summarized:
             continue  # the model's word that it has read the summary
         said = _said(stored.message)
-        begins = stored.message.get("role") == "user" and bool(said)
+        along = attached(stored.message)
+        begins = stored.message.get("role") == "user" and bool(said or along)
         if begins or not turns:
-            turns.append(Turn(stored.index, said if begins else ""))
+            turns.append(Turn(stored.index, said if begins else "", along=along))
         for block in _blocks(stored.message):
-            part = _part(block, calls)
+            part = _part(block, calls, stored.index)
             if part is None or (begins and isinstance(part, ReplyPart)):
                 continue
             if isinstance(part, CallPart):
@@ -133,22 +142,22 @@ def _blocks(message: Message) -> Iterable[Mapping[str, Any]]:
 
 
 def _said(message: Message) -> str:
-    return "\n".join(str(block["text"]) for block in _blocks(message) if block.get("text"))
+    return "\n".join(str(block["text"]) for block in own_blocks(message) if block.get("text"))
 
 
 def _part(
-    block: Mapping[str, Any], calls: Mapping[str, CallPart]
+    block: Mapping[str, Any], calls: Mapping[str, CallPart], index: int
 ) -> ReplyPart | ReasoningPart | CallPart | None:
     if isinstance(text := block.get("text"), str) and text.strip():
-        return ReplyPart(text)
+        return ReplyPart(text, index)
     if isinstance(reasoning := block.get("reasoningContent"), dict):
         text = reasoning.get("reasoningText", {})
         words = text.get("text", "") if isinstance(text, dict) else ""
-        return ReasoningPart(str(words)) if words else None
+        return ReasoningPart(str(words), index) if words else None
     if isinstance(use := block.get("toolUse"), dict):
         given = use.get("input")
         arguments = given if isinstance(given, dict) else {"input": given}
-        return CallPart(str(use.get("toolUseId", "")), str(use.get("name", "")), arguments)
+        return CallPart(str(use.get("toolUseId", "")), str(use.get("name", "")), arguments, index=index)
     if isinstance(result := block.get("toolResult"), dict):
         call = calls.get(str(result.get("toolUseId", "")))
         if call is not None:

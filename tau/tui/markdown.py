@@ -24,11 +24,19 @@ PLAIN_CODE_FROM = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line as it is drawn; `joined` when it goes on with the one before (a wrapped line)."""
+    """A line as it is drawn.
+
+    Attributes:
+        content: What stands in it.
+        gap: What stood between it and the line before, when it goes on with that one (a wrapped line).
+        indent: How many characters lead it.
+        block: What it is a line of; None for a line between two.
+    """
 
     content: Content
-    joined: bool = False
+    gap: str | None = None
     indent: int = 0
+    block: Block | None = None
 
 
 @dataclass(slots=True)
@@ -38,6 +46,7 @@ class Block:
     Attributes:
         kind: How it is laid out.
         text: Its text; of code, with newlines.
+        code: Code as it was written.
         rows: The cells of a table, the heading first.
         first: What leads its first line: bullets, numbers, quote bars.
         rest: What leads its other lines.
@@ -46,6 +55,7 @@ class Block:
 
     kind: Literal["text", "code", "table", "rule"]
     text: Content = field(default_factory=Content)
+    code: str = ""
     rows: list[list[Content]] = field(default_factory=list)
     first: str = ""
     rest: str = ""
@@ -113,7 +123,7 @@ class _Reader:
         elif kind in ("heading_close", "paragraph_close"):
             self._style, self._tight = "", False
         elif kind in ("fence", "code_block"):
-            self._add(Block("code", self._code(token)))
+            self._add(Block("code", self._code(token), token.content.removesuffix("\n")))
         elif kind == "hr":
             self._add(Block("rule"))
         elif kind in ("bullet_list_open", "ordered_list_open"):
@@ -225,31 +235,39 @@ def lay_out(blocks: Sequence[Block], width: int, *, begins: bool) -> list[Line]:
 
 def _lines_of(block: Block, width: int) -> list[Line]:
     room = max(4, width - len(block.rest))
+    bodies: list[tuple[Content, str | None]]
     if block.kind == "rule":
-        bodies = [(Content.assemble(("─" * room, "$faint")), False)]
+        bodies = [(Content.assemble(("─" * room, "$faint")), None)]
     elif block.kind == "code":
         bodies = list(_code_lines(block.text, room))
     elif block.kind == "table":
-        bodies = [(line, False) for line in _table_lines(block.rows, room)]
+        bodies = [(line, None) for line in _table_lines(block.rows, room)]
     else:
-        bodies = [
-            (line, joined)
-            for part in block.text.split("\n", allow_blank=True)
-            for joined, line in ((bool(n), line) for n, line in enumerate(part.wrap(room)))
-        ] or [(Content(), False)]
+        bodies = list(_text_lines(block.text, room)) or [(Content(), None)]
     lines = []
-    for place, (body, joined) in enumerate(bodies):
+    for place, (body, gap) in enumerate(bodies):
         lead = block.rest if place else block.first
         content = Content.assemble((lead, "$accent"), body) if lead else body
-        lines.append(Line(content, joined, len(lead)))
+        lines.append(Line(content, gap, len(lead), block))
     return lines
 
 
-def _code_lines(code: Content, room: int) -> Iterable[tuple[Content, bool]]:
+def _text_lines(text: Content, room: int) -> Iterable[tuple[Content, str | None]]:
+    for part in text.split("\n", allow_blank=True):
+        plain, place = part.plain, 0
+        for number, line in enumerate(part.wrap(room)):
+            start = max(place, plain.find(line.plain.rstrip(), place))
+            yield line, plain[place:start] if number else None
+            place = start + len(line.plain.rstrip())
+
+
+def _code_lines(code: Content, room: int) -> Iterable[tuple[Content, str | None]]:
     for line in code.split("\n", allow_blank=True):
-        for place, piece in enumerate(line.expand_tabs(4).fold(room - 2)):
+        gap = None
+        for piece in line.expand_tabs(4).fold(room - 2):
             padded = piece.pad(1, max(1, room - 1 - piece.cell_length))
-            yield padded.stylize_before(CODE_FILL), bool(place)
+            yield padded.stylize_before(CODE_FILL), gap
+            gap = piece.plain[len(piece.plain.rstrip()) :]
 
 
 def _table_lines(rows: Sequence[Sequence[Content]], room: int) -> Iterable[Content]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.events import Key, Paste
 from textual.message import Message
 
 from tau.events import Decision
+
+if TYPE_CHECKING:
+    from tau.tui.widgets.block import Block
 
 
 @dataclass
@@ -23,6 +27,23 @@ class TakeBack(Message):
 
 
 @dataclass
+class SearchHistory(Message):
+    """The person wants to find something that was sent before."""
+
+
+@dataclass
+class EditDraft(Message):
+    """The person wants to go on writing in an editor."""
+
+
+@dataclass
+class Told(Message):
+    """A sentence for the status row."""
+
+    line: str
+
+
+@dataclass
 class ScrollChat(Message):
     """The chat is to move by pages (negative: up)."""
 
@@ -32,6 +53,14 @@ class ScrollChat(Message):
 @dataclass
 class TopReached(Message):
     """The person asked for more above the first turn shown."""
+
+
+@dataclass
+class BlockClicked(Message):
+    """A block of the chat was clicked, at this line of it."""
+
+    block: Block
+    row: int
 
 
 @dataclass

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from tau.agent.history import SUMMARY_OPENING
 from tau.calls import main_argument
 from tau.display import one_line
 from tau.events import (
@@ -29,6 +28,7 @@ from tau.events import (
     TurnStarted,
     UsageReported,
 )
+from tau.sessions.records import SUMMARY_OPENING
 from tau.tui.fit import duration
 from tau.tui.widgets.blocks import NoticeRow, ReasoningBlock, SummaryBlock, UserRow
 from tau.tui.widgets.chat import Chat
@@ -39,6 +39,7 @@ from tau.tui.widgets.events_pane import (
     approval_entry,
     outcome_of,
 )
+from tau.tui.widgets.images_row import ImagesRow
 from tau.tui.widgets.tool_card import ToolCard
 
 if TYPE_CHECKING:
@@ -83,10 +84,12 @@ class TurnView:
     async def show(self, event: TurnEvent) -> None:
         """Show one event."""
         match event:
-            case TurnStarted(text):
+            case TurnStarted(text, images):
                 self.started = True
                 await self._chat.begin_turn(self._first_index)
-                await self._chat.add(UserRow(text))
+                await self._chat.add(*([UserRow(text)] if text.strip() or not images else []))
+                if images:
+                    await self._chat.add(ImagesRow("\n".join(images)))
                 self._chat.to_end()
             case TextDelta(text):
                 await self._text(text)
@@ -123,7 +126,7 @@ class TurnView:
     async def notice(self, text: str, level: Level = "info") -> None:
         """Show a sentence in the chat and in the events pane."""
         await self._chat.add(NoticeRow(text, level))
-        self._events.add(Entry(now(), "notice", text, trouble=level == "error"))
+        self._events.add(Entry(now(), "notice", text, trouble=level == "error", whole=True))
 
     async def _text(self, text: str) -> None:
         self._end_reasoning()

@@ -89,13 +89,18 @@ class Turns:
             self._screen.status.say("The waiting messages are back in the prompt")
 
     async def _run(self, view: TurnView, text: str) -> None:
+        from tau.input.mentioned import mentioned_images
+
         screen = self._screen
         try:
-            async with aclosing(screen.conversation.send(text)) as events:  # type: ignore[type-var]  # a generator
+            turn = screen.conversation.send(text, mentioned=mentioned_images)
+            async with aclosing(turn) as events:  # type: ignore[type-var]  # a generator
                 async for event in events:
                     if isinstance(event, TurnStarted):
                         await screen.turn_begins()
                     await view.show(event)
+                    if isinstance(event, TurnStarted):
+                        screen.kept.keep()  # the message is in the session now
                     if isinstance(event, ApprovalAsked):
                         await screen.questions.ask(event)
                     elif isinstance(event, ApprovalClosed):

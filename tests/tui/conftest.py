@@ -165,5 +165,6 @@ def start(settings_for: Callable[..., Settings]) -> Start:
             yield running
         if app.conversation is not None:
             await app.conversation.close()
+        app.close_kept()
 
     return run

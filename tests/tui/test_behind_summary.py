@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tau.config.settings import CompactionSettings, Settings
-from tau.events import AgentEvent, ToolCallRecord
+from tau.events import AgentEvent, Approval, NoticeRecord, ToolCallRecord
+from tau.sessions.records import Message
 from tau.sessions.store import SessionStore
+from tau.tui.fit import duration
 from tau.tui.widgets.blocks import SummaryBlock, UserRow
 from tau.tui.widgets.chat import EarlierRow
 from tau.tui.widgets.reply import Reply
@@ -124,16 +126,110 @@ async def test_beyond_two_compactions_every_turn_comes_once(
         assert asked(tau) == [*questions, "a", "b"], "so it is in a fork"
 
 
+async def test_forks_of_forks_and_compactions_of_them_are_read_back_to_the_beginning(
+    start: Start, settings_for: SettingsFor, store: SessionStore, work: Path
+) -> None:
+    record(store, "first", exchanges(6), directory=str(work))
+    settings = settings_for(side=NOTES, compaction=CompactionSettings(keep_turns=2))
+    questions = [f"question {n}" for n in range(6)]
+    async with start(settings=settings, resume="first") as tau:
+        await compact(tau)
+        await tau.turn("a")
+        await tau.turn("b")
+        for line, left in (("/undo", ["a"]), ("/rewind 6", []), ("/fork", [])):
+            await switched(tau, line)
+            tau.screen.prompt.empty()
+            await all_of_it(tau)
+            expected = [*questions, *left] if line == "/undo" else questions[:5]
+            assert asked(tau) == expected
+        await tau.turn("c")
+        await compact(tau)
+        await tau.turn("d")
+        await switched(tau, "/fork 6")
+        newest = await switched(tau, "/fork")
+        await all_of_it(tau)
+        assert asked(tau) == [*questions[:5], "c"]
+    async with start(settings=settings, resume=newest) as tau:
+        assert tau.screen.query_one(EarlierRow).display
+        await all_of_it(tau)
+        assert asked(tau) == [*questions[:5], "c"]
+
+
+async def test_a_fork_goes_on_where_the_session_it_was_made_from_is_gone(
+    start: Start, settings_for: SettingsFor, store: SessionStore, work: Path, tmp_path: Path
+) -> None:
+    record(store, "first", exchanges(3), directory=str(work))
+    async with start(settings=settings_for(side=NOTES), resume="first") as tau:
+        middle = await compact(tau)
+        await tau.turn("a")
+        fork = await switched(tau, "/fork")
+    (tmp_path / "data" / "sessions" / middle).rename(tmp_path / "elsewhere")
+    async with start(settings=settings_for(side=NOTES), resume=fork) as tau:
+        await all_of_it(tau)
+        assert asked(tau) == [*QUESTIONS[:3], "a"]
+
+
+async def test_that_the_session_before_is_gone_is_said_once(
+    start: Start, settings_for: SettingsFor, store: SessionStore, work: Path, tmp_path: Path
+) -> None:
+    record(store, "first", exchanges(3), directory=str(work))
+    async with start(settings=settings_for(side=NOTES), resume="first") as tau:
+        newest = await compact(tau)
+        (tmp_path / "data" / "sessions" / "first").rename(tmp_path / "elsewhere")
+        for _ in range(3):
+            tau.screen.chat.scroll_home(animate=False)
+            await tau.pilot.pause()
+            await tau.pilot.press("pageup")
+            await tau.until(lambda: told(tau, ".-warning"), "why nothing comes")
+            await tau.until(lambda: not tau.screen.chat.reading)
+            await tau.pilot.pause()
+        assert len([line for line in told(tau, ".-warning") if "first" in line]) == 1
+        (tmp_path / "elsewhere").rename(tmp_path / "data" / "sessions" / "first")
+        lines = await all_of_it(tau)
+        assert "> question 0" in lines, f"it is there again, before {newest}"
+
+
+@pytest.mark.parametrize("compacted", [False, True], ids=["one session", "behind a summary"])
+async def test_cards_on_earlier_pages_look_as_they_did_live(
+    start: Start, settings_for: SettingsFor, store: SessionStore, work: Path, compacted: bool
+) -> None:
+    """Every turn calls a tool under the same id, as some providers do."""
+    messages: list[Message] = []
+    events: list[AgentEvent] = []
+    for n in range(150):
+        messages += [
+            said(f"run {n}"),
+            numbered(f"m{n}", answered("", called("t1", "shell", command=f"make {n}"))),
+            result("t1", "made"),
+            answered("It is made."),
+        ]
+        approval: Approval = "approved" if n % 2 else "allowed"
+        events.append(
+            ToolCallRecord("shell", 2, {}, "success", "made", approval, n + 10, "t1", message=f"m{n}")
+        )
+        events.append(NoticeRecord("something else"))
+    record(store, "old", messages, directory=str(work), events=events)
+    async with start(settings=settings_for(side=NOTES), resume="old") as tau:
+        if compacted:
+            await compact(tau)
+        await all_of_it(tau)
+        cards = [" ".join(str(card.render()).split()) for card in tau.screen.query(ToolCard)]
+        assert len(cards) == 150
+        for n, card in enumerate(cards):
+            word, seconds = "approved" if n % 2 else "allowed", duration(n + 10)
+            assert card.endswith(f"make {n} {word} · {seconds}")
+
+
 async def test_what_was_said_in_the_old_session_afterwards_is_not_before_the_summary(
     start: Start, settings_for: SettingsFor, store: SessionStore, work: Path
 ) -> None:
     record(store, "old", exchanges(3), directory=str(work))
     async with start(settings=settings_for(side=NOTES), resume="old") as tau:
         new = await compact(tau)
-        await switched(tau, "/resume old")
-        assert asked(tau) == QUESTIONS[:3]
-        await tau.turn("another way")
-        await switched(tau, f"/resume {new}")
+    with store.hold("old") as writer:
+        for message in (said("another way"), answered("so be it")):
+            writer.append(writer.count(), message)
+    async with start(settings=settings_for(side=NOTES), resume=new) as tau:
         assert asked(tau) == []
         await all_of_it(tau)
         assert asked(tau) == QUESTIONS[:3]

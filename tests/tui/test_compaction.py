@@ -253,7 +253,7 @@ async def test_it_can_be_read_back_beyond_two_compactions(start: Start, configur
         assert prompts(tau) == ["first", "second", "third", "fourth", "fifth"]
 
 
-async def test_a_resumed_session_has_its_summary_folded_and_the_old_one_names_the_new(
+async def test_a_resumed_session_has_its_summary_folded_and_the_old_one_leads_to_it(
     start: Start, configure: Configure
 ) -> None:
     settings = configure([{"text": "reply"}], [{"text": NOTES}])
@@ -268,11 +268,15 @@ async def test_a_resumed_session_has_its_summary_folded_and_the_old_one_names_th
         tau.screen.query_one(SummaryBlock).action_turn()
         await tau.shows("Ada wants")
         await tau.send(f"/resume {old}")
-        notice = f"This session goes on in session {new}, after a summary; /resume {new} opens that one."
-        await tau.until(lambda: notice in joined(tau), "the notice")
-        await tau.send(f"/resume {new}")
-        await tau.until(lambda: bool(tau.screen.query(SummaryBlock)), "the new session")
-        assert notice not in joined(tau)
+        current = f"Session {old} goes on in session {new}, which is the current one"
+        await tau.until(lambda: current in joined(tau), "that it is here already")
+        await tau.send("/new")
+        await tau.until(lambda: not tau.screen.query(SummaryBlock), "a new session")
+        await tau.send(f"/resume {old}")
+        await tau.until(lambda: bool(tau.screen.query(SummaryBlock)), "the session that goes on")
+        notice = f"Session {old} was compacted and goes on in session {new}, which is opened in its place;"
+        assert notice in joined(tau)
+        assert tau.screen.conversation.state.session_id == new
 
 
 async def test_in_the_middle_of_a_turn_it_is_said_and_the_turn_goes_on(

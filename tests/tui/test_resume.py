@@ -204,12 +204,71 @@ async def test_a_session_held_elsewhere_is_read_only_and_says_by_whom(
         async with start(resume="s1", ready=False) as tau:
             await tau.shows("answer 1")
             await tau.shows("Read-only: this session is open in tau tui, process")
-            assert not tau.screen.query_one("#prompt-box").display
+            held = tau.screen.query_one("#held")
+            assert held.region.bottom <= tau.screen.query_one("#prompt-box").region.y, "over the prompt"
             await tau.pilot.press("f3")
-            await tau.until(lambda: tau.screen.query_one("#prompt-box").display, "a new session")
+            await tau.until(lambda: not held.display, "a new session")
             await tau.ready()
             await tau.turn("hello")
     assert store.read("s1").count() == 4
+
+
+async def test_a_message_to_a_session_held_elsewhere_stays_in_the_prompt(
+    start: Start, store: SessionStore, work: Path
+) -> None:
+    record(store, "s1", exchanges(2), directory=str(work))
+    holder = store.hold("s1")
+    async with start(resume="s1", ready=False) as tau:
+        await tau.shows("Read-only: this session is open in tau tui, process")
+        await tau.send("not yet")
+        await tau.shows("your text stays here; /fork goes on in a new session")
+        await tau.pilot.press("enter")
+        await tau.until(lambda: tau.screen.prompt._enter is None, "Enter was taken")
+        await tau.pilot.pause()
+        assert " ".join(tau.text().split()).count("your text stays here") == 1, (
+            "once, however often it is sent"
+        )
+        assert "waiting" not in tau.text()
+        holder.close()
+        await tau.shows("has let go of this session")
+        await tau.ready()
+        assert tau.screen.prompt.text == "not yet"
+        assert not tau.screen.query_one("#held").display
+        assert store.read("s1").count() == 4, "nothing is sent by itself"
+        await tau.pilot.press("enter")
+        await tau.until(lambda: store.read("s1").count() == 6, "it is sent when it is wanted")
+        await tau.idle()
+
+
+async def test_commands_work_in_a_session_held_elsewhere(
+    start: Start, store: SessionStore, work: Path
+) -> None:
+    record(store, "s1", exchanges(2), directory=str(work))
+    with store.hold("s1"):
+        async with start(resume="s1", ready=False) as tau:
+            await tau.shows("Read-only: this session is open in tau tui, process")
+            await tau.send("/status")
+            await tau.until(lambda: tau.text().count("Read-only: this session is open in") == 2, "its state")
+            await tau.send("/fork")
+            await tau.until(lambda: not tau.screen.query_one("#held").display, "the fork")
+            await tau.ready()
+            await tau.turn("on we go")
+            assert tau.screen.conversation.state.message_count == 6
+    assert store.read("s1").count() == 4
+
+
+async def test_what_waits_comes_back_when_the_session_turns_out_to_be_held(
+    start: Start, store: SessionStore, work: Path
+) -> None:
+    record(store, "s1", exchanges(2), directory=str(work))
+    with store.hold("s1"):
+        async with start() as tau:
+            await tau.turn("hello")
+            tau.screen.outbox.add("for whoever answers")
+            tau.screen.commands.resume("s1")
+            await tau.shows("Read-only: this session is open in tau tui, process")
+            assert not len(tau.screen.outbox)
+            assert tau.screen.prompt.text == "for whoever answers"
 
 
 async def test_a_session_that_is_not_there_ends_the_app_with_one_line(start: Start) -> None:

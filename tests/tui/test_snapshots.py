@@ -9,6 +9,7 @@ import pytest
 import time_machine
 from pytest_textual_snapshot import SVGImageExtension
 from syrupy.assertion import SnapshotAssertion
+from textual.widgets import Input
 
 from tau.config.settings import ModelSettings, Settings
 from tau.events import (
@@ -113,6 +114,46 @@ async def later(tau: Running) -> str:
     """The screen after everything that is queued was handled."""
     await tau.pilot.pause(0.05)
     return tau.app.export_screenshot()
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize("theme", ["dark", "light", "ansi"])
+@pytest.mark.parametrize("size", [*SIZES, (200, 60)], ids=str)
+async def test_the_cursor_over_the_blocks(
+    start: Start,
+    snapshot: SnapshotAssertion,
+    settings_for: Callable[..., Settings],
+    size: tuple[int, int],
+    theme: str,
+) -> None:
+    async with start(settings=settings_for(theme=theme), size=size, resume="amber") as tau:
+        await tau.pilot.press("alt+up")
+        await tau.until(lambda: tau.screen.query("#block-bar:focus"), "the code")
+        await tau.pilot.press("alt+up")
+        await tau.until(lambda: tau.screen.query("Reply.-pointed"), "the reply")
+        await picture(snapshot, tau)
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize("theme", ["dark", "light", "ansi"])
+@pytest.mark.parametrize("size", [*SIZES, (200, 60)], ids=str)
+async def test_the_find_bar(
+    start: Start,
+    snapshot: SnapshotAssertion,
+    settings_for: Callable[..., Settings],
+    size: tuple[int, int],
+    theme: str,
+) -> None:
+    async with start(settings=settings_for(theme=theme), size=size, resume="amber") as tau:
+        await tau.pilot.press("ctrl+f")
+        await tau.until(lambda: tau.screen.query("#find-field:focus"), "the bar")
+        field = tau.screen.query_one("#find-field", Input)
+        field.cursor_blink = False
+        field.value = "nightly"
+        await tau.until(lambda: "all 1 turn" in tau.text() and " of " in tau.text(), "it was found")
+        await tau.pilot.press("up")
+        await tau.until(lambda: "all 1 turn" in tau.text(), "the one before")
+        await picture(snapshot, tau)
 
 
 @pytest.mark.usefixtures("sessions")

@@ -129,3 +129,27 @@ async def test_the_person_who_scrolled_up_stays_there_and_is_told(start: Start) 
         tau.screen.chat.to_end()
         await tau.until(lambda: "new below" not in tau.text())
         assert tau.screen.chat.scroll_y == tau.screen.chat.max_scroll_y
+
+
+async def test_a_notice_as_wide_as_the_chat_is_shown_to_its_end(start: Start) -> None:
+    """What stands to the left of it takes a column, with which its last words would be cut off."""
+    async with start(size=(80, 24)) as tau:
+        for width in range(60, 80):
+            text = "x" * (width - 4) + " end"
+            await tau.screen.notice(text)
+            await tau.pilot.pause()
+            row = tau.screen.chat.blocks[-1]
+            assert row.outer_size.height == len(str(row.render()).split("\n")), width
+
+
+async def test_wide_and_combining_text_keeps_to_the_width(start: Start) -> None:
+    text = "漢字かな交じり文 🎉👩‍👩‍👧 e\u0301a\u0300 שלום مرحبا [red]x[/red] " * 6
+    async with start(
+        [{"text": f"{text}\n\n| a | b |\n|---|---|\n| {text} | {text} |"}], size=(80, 24)
+    ) as tau:
+        await tau.turn(text)
+        for block in tau.screen.chat.blocks:
+            strips = [block.render_line(y) for y in range(block.size.height)]
+            assert max(strip.cell_length for strip in strips) <= block.size.width, block
+            assert len(strips) == len(str(block.render()).split("\n")), block
+        assert "[red]x[/red]" in tau.text()

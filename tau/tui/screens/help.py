@@ -1,4 +1,4 @@
-"""The help screen: the keys and the slash commands."""
+"""The help screen: the keys in force and the slash commands, found as one types."""
 
 from __future__ import annotations
 
@@ -6,20 +6,33 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Resize
 from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from tau.config.keys import ACTIONS, listed
 from tau.conversation.commands import COMMANDS
+from tau.input.fuzzy import fold
 from tau.tui.keys import Keys, bound, rebind
+from tau.tui.screens.picker import keys_line
 
-NAME_WIDTH = 34
+INDENT = 2
+GAP = 2
+MOST_NAMES, MOST_BESIDE = 1 / 3, 0.42
+"""What share of the width the names take at most, below and beside each other; longer ones are wrapped."""
+
+AROUND = 7
+"""Rows of the screen that are not the lists."""
+
+BESIDE_FROM_WIDTH = 110
+"""Columns of the screen from which on keys and commands stand beside each other."""
 
 FIXED = (
     ("Up, Down", "at the edges: what was sent before; Up takes a waiting message back"),
@@ -27,17 +40,27 @@ FIXED = (
 )
 """Keys that are not the app's to give."""
 
+NOTE = (
+    "Every key can be changed under [keys] in tau.toml. Drag selects text; with Shift held, most terminals "
+    "select by themselves."
+)
+
 
 class HelpScreen(ModalScreen[None]):
-    """The keys in force at the top, commands below.
+    """The keys in force and the commands, below or beside each other as there is room.
 
     Args:
         keys: The keys in force.
     """
 
+    AUTO_FOCUS = "#help-filter"
     CSS_PATH = "help.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter", "back", "Back", priority=True),
+        Binding("escape,enter", "back", "Back", priority=True),
+        Binding("up", "scroll(-1)", "Up", priority=True, show=False),
+        Binding("down", "scroll(1)", "Down", priority=True, show=False),
+        Binding("pageup", "page(-1)", "Page up", priority=True, show=False),
+        Binding("pagedown", "page(1)", "Page down", priority=True, show=False),
         *bound({"help": "back"}, priority=["help"]),
     ]
 
@@ -47,15 +70,39 @@ class HelpScreen(ModalScreen[None]):
         self._keys = [(listed(keys[action.name]) or "no key", action.does) for action in ACTIONS]
 
     def compose(self) -> ComposeResult:
-        """The two lists."""
-        with VerticalScroll(id="help"):
-            yield Listed("Keys", [*self._keys, *FIXED])
-            yield Listed("Commands", [(spec.usage, spec.help) for spec in COMMANDS])
-            note = (
-                "Every key can be changed under [keys] in tau.toml. Drag selects text; with Shift held, most "
-                "terminals select by themselves."
-            )
-            yield Static(Content.assemble((note, "$quiet")), markup=False)
+        """The filter, the two lists and the keys."""
+        with Vertical(id="help"):
+            yield Input(placeholder="Type to find a key or a command", id="help-filter", compact=True)
+            with VerticalScroll(id="help-lists", can_focus=False):
+                with Horizontal(id="help-columns"):
+                    yield Listed("Keys", [*self._keys, *FIXED])
+                    yield Listed("Commands", [(spec.usage, spec.help) for spec in COMMANDS])
+                yield Static(Content.styled(NOTE, "$quiet"), id="help-note", markup=False)
+            yield Static(keys_line([("↑↓", "scroll"), ("Esc", "back")]), id="help-foot", markup=False)
+
+    def on_resize(self, event: Resize) -> None:
+        """Put the lists beside each other where there is room."""
+        self.query_one("#help-lists").styles.max_height = max(3, event.size.height - AROUND)
+        beside = event.size.width >= BESIDE_FROM_WIDTH
+        self.query_one("#help-columns").set_class(beside, "-beside")
+        for columns in self.query(Listed):
+            columns.share = MOST_BESIDE if beside else MOST_NAMES
+
+    @on(Input.Changed, "#help-filter")
+    def _filter_changed(self, message: Input.Changed) -> None:
+        for columns in self.query(Listed):
+            columns.filter(message.value)
+        self.query_one("#help-note").display = not message.value
+        self.query_one("#help-lists", VerticalScroll).scroll_home(animate=False)
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll while the filter keeps the keys."""
+        self.query_one("#help-lists", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def action_page(self, pages: int) -> None:
+        """Scroll by a page."""
+        lists = self.query_one("#help-lists", VerticalScroll)
+        lists.scroll_relative(y=pages * max(1, lists.size.height - 1), animate=False)
 
     def action_back(self) -> None:
         """Back to the conversation."""
@@ -63,25 +110,60 @@ class HelpScreen(ModalScreen[None]):
 
 
 class Listed(Widget):
-    """Names and what they mean, in two columns."""
+    """Names and what they mean, in two columns; the first is as wide as its longest entry, or a third."""
 
     def __init__(self, title: str, entries: Sequence[tuple[str, str]]) -> None:
         super().__init__()
         self._heading = title
         self._entries = entries
+        self._words: Sequence[str] = ()
+        self.share = MOST_NAMES
+
+    def filter(self, typed: str) -> None:
+        """Show only what has every word of what was typed."""
+        self._words = fold(typed).split()
+        self.display = bool(self._shown())
+        self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many lines as the meanings take at this width."""
+        """As many lines as the entries take at this width."""
         return len(self._lines(width))
 
     def render(self) -> Content:
         """The lines at the present width."""
         return Content("\n").join(self._lines(self.size.width))
 
+    def _shown(self) -> Sequence[tuple[str, str]]:
+        return [
+            (name, meaning)
+            for name, meaning in self._entries
+            if all(word in fold(f"{name} {meaning}") for word in self._words)
+        ]
+
     def _lines(self, width: int) -> list[Content]:
-        lines = [Content.assemble((self._heading, "bold"))]
-        for name, meaning in self._entries:
-            first, *rest = wrap(meaning, max(20, width - NAME_WIDTH)) or [""]
-            lines.append(Content.assemble((f"  {name:<{NAME_WIDTH - 2}}", "$accent"), (first, "$quiet")))
-            lines += [Content.assemble((" " * NAME_WIDTH + more, "$quiet")) for more in rest]
+        longest = max(Content(name).cell_length for name, _ in self._entries)
+        names = max(8, min(longest, int(width * self.share) - INDENT))
+        lines = [Content.styled(self._heading, "bold")]
+        for name, meaning in self._shown():
+            left = wrap(name, names) or [""]
+            right = wrap(meaning, max(20, width - INDENT - names - GAP)) or [""]
+            for number in range(max(len(left), len(right))):
+                first = left[number] if number < len(left) else ""
+                second = right[number] if number < len(right) else ""
+                lines.append(
+                    Content.assemble(
+                        " " * INDENT,
+                        self._marked(f"{first:<{names + GAP}}", "$accent", "bold underline"),
+                        self._marked(second, "$quiet", "bold $accent"),
+                    )
+                )
         return [*lines, Content("")]
+
+    def _marked(self, text: str, style: str, found: str) -> Content:
+        content = Content.styled(text, style)
+        folded = fold(text)
+        for word in self._words:
+            at = folded.find(word)
+            if at >= 0:
+                content = content.stylize(found, at, at + len(word))
+        return content

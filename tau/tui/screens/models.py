@@ -1,63 +1,113 @@
-"""The model picker: the roles of the configuration and what each stands for."""
+"""The model picker: the roles, the model each stands for, and what those that cannot be used are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePath
 from typing import ClassVar
 
-from textual import on
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual import work
 
 from tau.conversation.state import ModelChoice
 from tau.display import one_line
-from tau.tui.messages import RowChosen
-from tau.tui.widgets.row_list import Row, RowList
+from tau.errors import TauError
+from tau.input.fuzzy import Match, ranked
+from tau.tui.fit import tokens
+from tau.tui.screens.picker import FilterPicker
+from tau.tui.widgets.row_list import Row
+
+Found = tuple[ModelChoice, Match]
 
 
-class ModelPicker(ModalScreen[str | None]):
-    """Chooses a model role; the result is its name, or None."""
+class ModelPicker(FilterPicker[Found, str]):
+    """Chooses a model role; the result is its name, or None.
 
-    AUTO_FOCUS = "#model-list"
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["models.tcss", "../widgets/row_list.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back", priority=True)]
+    Args:
+        choices: The roles, as far as they are known at once.
+        look_up: Tells more of them.
+    """
 
-    def __init__(self, choices: Sequence[ModelChoice]) -> None:
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["picker.tcss", "../widgets/row_list.tcss"]
+    heading = "Model roles"
+    keys = (("Enter", "switch"), ("Esc", "back"))
+    widest = 96
+    more_lines = 3
+
+    def __init__(
+        self, choices: Sequence[ModelChoice], look_up: Callable[[], Awaitable[Sequence[ModelChoice]]]
+    ) -> None:
         super().__init__()
         self._choices = choices
-
-    def compose(self) -> ComposeResult:
-        """The list with its title and keys."""
-        with Vertical(id="model-picker"):
-            yield Static("Model roles", id="model-title", markup=False)
-            yield RowList(id="model-list")
-            keys = Content.assemble(
-                ("Enter", "$accent"), (" switch   ", "$quiet"), ("Esc", "$accent"), (" back", "$quiet")
-            )
-            yield Static(keys, id="model-keys", markup=False)
+        self._look_up = look_up
+        self._looked = False
 
     def on_mount(self) -> None:
-        """Fill the list; the cursor is on the role in force."""
-        rows = self.query_one(RowList)
-        rows.styles.height = min(len(self._choices), 12)
-        current = next((place for place, choice in enumerate(self._choices) if choice.current), 0)
-        rows.show([_row(choice) for choice in self._choices], cursor=current)
+        """Fill the list, and find out more."""
+        super().on_mount()
+        self._find_out()
 
-    @on(RowChosen)
-    def _chosen(self, message: RowChosen) -> None:
-        self.dismiss(self._choices[message.index].role)
+    @work
+    async def _find_out(self) -> None:
+        try:
+            self._choices = await self._look_up()
+        except TauError as error:
+            self.more(error.line())
+            return
+        self._looked = True
+        self.show_entries(cursor=self.rows.cursor)
 
-    def action_back(self) -> None:
-        """Back without a change."""
-        self.dismiss(None)
+    def found(self, typed: str) -> Sequence[Found | str]:
+        """The roles that are found by their names, models and providers."""
+        return ranked(
+            typed,
+            self._choices,
+            lambda choice: one_line(choice.role),
+            limit=len(self._choices),
+            others=lambda choice: [one_line(choice.model_id), one_line(choice.provider)],
+        )
+
+    def first_cursor(self) -> int | None:
+        """The role in force."""
+        return next((place for place, choice in enumerate(self._choices) if choice.current), 0)
+
+    def describe(self) -> str:
+        """Whether more is being found out."""
+        return "" if self._looked else "looking…"
+
+    def row(self, entry: Found) -> Row:
+        """A role with its model, and what it holds and costs."""
+        choice, lies = entry
+        width = max(len(one_line(other.role)) for other in self._choices) + 2
+        model = one_line(choice.model_id or "its default model")
+        note = f"{model} · {one_line(choice.provider)}"
+        facts = [] if choice.problem else [_window(choice), _price(choice)]
+        facts += ["cannot be used"] if choice.problem else []
+        facts += ["in force"] if choice.current else []
+        return Row(
+            one_line(choice.role),
+            right=" · ".join(fact for fact in facts if fact),
+            marks=lies.positions,
+            note=note,
+            note_at=min(width, 24),
+            quiet=bool(choice.problem),
+        )
+
+    def reached(self, entry: Found | None) -> None:
+        """What is missing for the role under the cursor."""
+        self.more(one_line(entry[0].problem) if entry is not None else "")
+
+    def choose(self, entry: Found) -> None:
+        """Take it; whether it can be used is found out then."""
+        self.dismiss(entry[0].role)
 
 
-def _row(choice: ModelChoice) -> Row:
-    model = one_line(choice.model_id or "its default model")
-    in_force = " · in force" if choice.current else ""
-    return Row(one_line(choice.role), right=f"{model} · {one_line(choice.provider)}{in_force}")
+def _window(choice: ModelChoice) -> str:
+    return f"{tokens(choice.window)} tokens" if choice.window else ""
+
+
+def _price(choice: ModelChoice) -> str:
+    """What a million tokens cost, sent and answered."""
+    if choice.price is None:
+        return ""
+    sent, answered = (f"${amount:,.2f}".removesuffix(".00") for amount in choice.price)
+    return f"{sent} in, {answered} out"

@@ -140,6 +140,8 @@ class StatusBar(Widget):
         if usage.input_tokens or usage.output_tokens:
             totals = f"{tokens(usage.input_tokens)} in {tokens(usage.output_tokens)} out"
             parts.append((5, Content.assemble((totals, QUIET))))
+        elif state.uncounted:
+            parts.append((5, Content.assemble(("tokens unknown", QUIET))))
         if state.cost is not None:
             parts.append((7, Content.assemble((dollars(state.cost), QUIET))))
         return parts

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Static
 
-from tau.agent.history import SUMMARY_OPENING
 from tau.display import visible
 from tau.events import Level
+from tau.sessions.records import SUMMARY_OPENING
 from tau.tui.widgets.hanging import Hanging, Line
 
 QUIET = "$quiet"
 SHOWN_LINES = 200
 SHOWN_CHARACTERS = 20_000
+TAB = 4
 _POINT = re.compile(r" {0,12}(?:(?:[-*•]|\d{1,3}[.)]) +)?")
 """What a line goes on behind: its indentation and the mark of a list."""
 
@@ -33,16 +34,35 @@ def capped(text: str) -> str:
     return "\n".join(lines)
 
 
-class UserRow(Static):
-    """What the person said, with the accent bar."""
+class PlainRow(Hanging):
+    """Lines as they are.
+
+    Args:
+        text: The text; where it is long, its middle is not shown.
+    """
 
     def __init__(self, text: str) -> None:
-        super().__init__(Content(capped(text.rstrip())), markup=False)
+        super().__init__()
+        self._source = text
+        lines = capped(text.rstrip()).split("\n")
+        self.show([Line(Content(), Content(line.expandtabs(TAB))) for line in lines])
+
+    @property
+    def source(self) -> str:
+        """The whole text."""
+        return self._source
+
+
+class UserRow(PlainRow):
+    """What the person said, with the accent bar."""
+
+    NAME = "your message"
 
 
 class NoticeRow(Hanging):
     """One sentence: what happened, to what, and what to do."""
 
+    NAME = "notice"
     MARKS: ClassVar[dict[Level, tuple[str, str]]] = {
         "info": ("·", "$quiet"),
         "warning": ("!", "$warning"),
@@ -51,6 +71,7 @@ class NoticeRow(Hanging):
 
     def __init__(self, text: str, level: Level = "info") -> None:
         super().__init__()
+        self._source = text
         mark, style = self.MARKS.get(level, self.MARKS["info"])
         first, *others = visible(text).split("\n")
         body = "" if level != "info" else QUIET
@@ -59,12 +80,16 @@ class NoticeRow(Hanging):
         self.show(lines)
         self.add_class(f"-{level}")
 
+    @property
+    def source(self) -> str:
+        """The sentence."""
+        return self._source
 
-class LinesRow(Static):
+
+class LinesRow(PlainRow):
     """Plain lines a command said."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(Content(capped(text)), markup=False)
+    NAME = "output"
 
 
 class Folded(Hanging, can_focus=True):
@@ -90,15 +115,33 @@ class Folded(Hanging, can_focus=True):
         self.open = not self.open
         self.redraw()
 
+    @property
+    def opens(self) -> bool:
+        """See `Block`."""
+        return True
+
+    @property
+    def is_open(self) -> bool:
+        """See `Block`."""
+        return self.open
+
+    def turn(self) -> None:
+        """See `Block`."""
+        self.action_turn()
+
     def redraw(self) -> None:
         """Draw the line and, when open, what it folds."""
+        self.show(self.lines_if(opened=self.open))
+
+    def lines_if(self, *, opened: bool) -> Sequence[Line]:
+        """See `Hanging`."""
         lines = [Line(Content.styled("▾ " if self.open else "▸ ", QUIET), self.title_line())]
-        if self.open and (body := self.body()):
+        if (opened or self.open) and (body := self.body()):
             for line in body.split("\n"):
                 begin = _POINT.match(line).end()  # type: ignore[union-attr]  # it matches nothing at least
                 mark, text = f"  {line[:begin]}", line[begin:]
                 lines.append(Line(Content.styled(mark, QUIET), Content.styled(text, QUIET)))
-        self.show(lines)
+        return lines
 
     def title_line(self) -> Content:
         """The line."""
@@ -117,6 +160,8 @@ class SummaryBlock(Folded):
         fresh: Whether it was just written.
     """
 
+    NAME = "summary"
+
     def __init__(self, text: str, *, fresh: bool = False) -> None:
         super().__init__()
         heading, _, self._notes = text.strip().partition("\n")
@@ -131,6 +176,11 @@ class SummaryBlock(Folded):
             (f" · {words:,} word{'' if words == 1 else 's'}", QUIET),
         )
 
+    @property
+    def source(self) -> str:
+        """The whole summary."""
+        return self._notes.strip()
+
     def body(self) -> str:
         """The summary."""
         return capped(self._notes.strip())
@@ -138,6 +188,8 @@ class SummaryBlock(Folded):
 
 class ReasoningBlock(Folded):
     """The model's reasoning, folded."""
+
+    NAME = "reasoning"
 
     def __init__(self, text: str = "", *, live: bool = False) -> None:
         super().__init__()
@@ -163,6 +215,11 @@ class ReasoningBlock(Folded):
         return Content.assemble(
             ("Thought", f"{QUIET} italic"), (f" · {words:,} word{'' if words == 1 else 's'}", QUIET)
         )
+
+    @property
+    def source(self) -> str:
+        """The whole reasoning, as far as it has come."""
+        return "".join(self._parts)
 
     def body(self) -> str:
         """The reasoning."""

@@ -13,6 +13,7 @@ from textual.content import Content
 
 from tau.diff_reader import Diff, DiffLine
 from tau.display import spelled_out
+from tau.tui.finding import Row
 from tau.tui.fit import folded
 
 SIDE_BY_SIDE_FROM = 120
@@ -85,6 +86,30 @@ class DiffLines:
         if left is not None and self._lines[left.index].kind in ("file", "hunk", "note"):
             return self._cell(left, self._width)
         return Content.assemble(self._side(left, old=True), " ", self._side(right, old=False))
+
+    def row(self, number: int) -> Row:
+        """See `Lines`. Of what stands twice in a row, unchanged, the old one is found."""
+        left, right = self._shown[number]
+        start = self._digits + 3
+        if not self._beside or right is None:
+            return self._row(left, start)
+        if left is None:
+            return self._row(right, self._column + 1 + start)
+        if left == right:
+            return self._row(left, start)
+        old, new = self._row(left, start), self._row(right, self._column + 1 + start)
+        gap = " " * (new.start - old.start - len(old.text))
+        return Row(old.text + gap + new.text, start, None)
+
+    def _row(self, piece: _Piece | None, start: int) -> Row:
+        if piece is None:
+            return Row("")
+        if self._lines[piece.index].kind == "file":
+            start = 0
+        text = self._texts[piece.index][piece.start : piece.end]
+        if self._lines[piece.index].kind == "hunk":
+            return Row("")
+        return Row(text, start, None if piece.first or self._beside else "")
 
     # Laying out --------------------------------------------------------------------------------
 

@@ -22,9 +22,11 @@ from tau.events import (
     AgentEvent,
     Approval,
     ApprovalRecord,
+    CommandEnded,
     Decision,
     ErrorRecord,
     NoticeRecord,
+    SharedCommandRecord,
     ToolCallRecord,
     ToolStatus,
     TurnLimitRecord,
@@ -32,8 +34,12 @@ from tau.events import (
 from tau.tui.fit import duration, shorten_end
 
 KEPT = 1_000
-SHOWN_LINES = 3
-"""Lines of what an event is about; the chat, the record and the export have all of it."""
+SHOWN_LINES, ABOUT_CHARACTERS = 3, 400
+"""Lines and characters of what a call is about; the chat, the record and the export have all of it."""
+
+WHOLE_CHARACTERS = 4_000
+"""Characters of what is shown to its end: a notice, what went wrong, why a call was denied."""
+
 TIME_WIDTH = 10
 NAME_WIDTH = 13
 DOT = " · "
@@ -43,7 +49,17 @@ _NOT_ASKED = DENIED_BEFORE.partition(".")[0]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event: when, what, about what, how it ended, and what else there is to say, a line each."""
+    """One event.
+
+    Attributes:
+        at: The time of day.
+        name: What it is: a tool, ``notice``, …
+        detail: What it is about.
+        outcome: How it ended.
+        trouble: Whether something went wrong.
+        more: What else there is to say, a line each.
+        whole: Whether `detail` is a sentence that is said nowhere else, and so shown to its end.
+    """
 
     at: str
     name: str
@@ -51,6 +67,7 @@ class Entry:
     outcome: str = ""
     trouble: bool = False
     more: Sequence[str] = ()
+    whole: bool = False
 
 
 def clock(moment: str) -> str:
@@ -147,9 +164,17 @@ def entry_of(event: AgentEvent) -> Entry:
     if isinstance(event, TurnLimitRecord):
         return Entry(at, "limit", f"{event.stop_reason} ({event.limit:,})", trouble=True)
     if isinstance(event, NoticeRecord):
-        return Entry(at, "notice", event.text, trouble=event.level == "error")
+        return Entry(at, "notice", event.text, trouble=event.level == "error", whole=True)
+    if isinstance(event, SharedCommandRecord):
+        return command_entry(at, "!", event.command, event)
     assert isinstance(event, ErrorRecord)
-    return Entry(at, f"error {event.where}", event.message, trouble=True)
+    return Entry(at, f"error {event.where}", event.message, trouble=True, whole=True)
+
+
+def command_entry(at: str, mark: str, command: str, end: CommandEnded | SharedCommandRecord) -> Entry:
+    """The entry that shows a command of the person's, which was typed behind a mark."""
+    outcome = outcome_of("shell", end.status, end.duration, "", end.output)
+    return Entry(at, mark, command, outcome, end.status == "error")
 
 
 class EventsPane(ScrollView):
@@ -186,6 +211,10 @@ class EventsPane(ScrollView):
         """Lay the entries out for the new width."""
         self._lay_out()
 
+    def watch_show_vertical_scrollbar(self) -> None:
+        """Lay the entries out anew: the scrollbar takes a column of theirs, or gives it back."""
+        self._lay_out()
+
     def render_line(self, y: int) -> Strip:
         """The line at `y` of the visible part."""
         place = y + round(self.scroll_y)
@@ -218,24 +247,27 @@ class EventsPane(ScrollView):
         quiet = self.get_component_rich_style("events--quiet", partial=True)
         name = self.get_component_rich_style("events--name", partial=True)
         trouble = self.get_component_rich_style("events--trouble", partial=True)
-        width = max(TIME_WIDTH + NAME_WIDTH, self.size.width)
+        width = max(TIME_WIDTH + NAME_WIDTH, self.scrollable_content_region.width)
         label = shorten_end(one_line(entry.name), NAME_WIDTH - 1)
         indent = " " * TIME_WIDTH
         room = width - TIME_WIDTH
-        detail = one_line(entry.detail)
         lines = [
             Text.assemble((f"{entry.at:<{TIME_WIDTH}}", quiet), (label, trouble if entry.trouble else name))
         ]
         if entry.outcome:
             outcome = _facts_in(one_line(entry.outcome), room - len(label) - 2)
             lines[0].append(f"{outcome:>{room - len(label)}}", quiet)
-        for text in (detail, *map(one_line, entry.more)):
-            if text:
-                wrapped = [piece.plain.rstrip() for piece in Text(text).wrap(self.app.console, room)]
-                if len(wrapped) > SHOWN_LINES:
-                    wrapped[SHOWN_LINES - 1 :] = [shorten_end(f"{wrapped[SHOWN_LINES - 1]} …", room)]
-                lines.extend(Text.assemble(indent, (piece, quiet)) for piece in wrapped)
-        return lines
+        about = self._wrapped(entry.detail, room, WHOLE_CHARACTERS if entry.whole else ABOUT_CHARACTERS)
+        if len(about) > SHOWN_LINES and not entry.whole:
+            about[SHOWN_LINES - 1 :] = [shorten_end(f"{about[SHOWN_LINES - 1]} …", room)]
+        for text in entry.more:
+            about += self._wrapped(text, room, WHOLE_CHARACTERS)
+        return lines + [Text.assemble(indent, (line, quiet)) for line in about]
+
+    def _wrapped(self, text: str, room: int, limit: int) -> list[str]:
+        """The text in lines that fit; none for an empty one."""
+        line = Text(one_line(text, limit))
+        return [piece.plain.rstrip() for piece in line.wrap(self.app.console, room) if piece.plain]
 
 
 def _facts_in(outcome: str, width: int) -> str:

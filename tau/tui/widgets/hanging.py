@@ -10,7 +10,9 @@ from textual.geometry import Size
 from textual.selection import Selection
 from textual.widgets import Static
 
+from tau.tui.finding import Row
 from tau.tui.fit import folded
+from tau.tui.widgets.block import Block
 
 LEAST_ROOM = 10
 """Cells that a text has in any case, however deep it is indented."""
@@ -24,7 +26,7 @@ class Line:
     text: Content
 
 
-class Hanging(Static):
+class Hanging(Block, Static):
     """Some lines."""
 
     def __init__(self) -> None:
@@ -36,16 +38,36 @@ class Hanging(Static):
         """Show these lines."""
         self._lines = lines
         self._laid_out = (-1, [])
+        self.lines_changed()
         self.clear_cached_dimensions()
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many lines as there are at this width."""
+        """As many lines as there are at this width; the chat's layout leaves the margin in it."""
+        width -= self.styles.margin.width
         return len(self._rows(width)) if width > 0 else 0
 
     def render(self) -> Content:
-        """The lines at the present width."""
-        return Content("\n").join([row for row, _ in self._rows(self.content_size.width)])
+        """The lines at the present width, with what is found in them."""
+        rows = self._rows(self.content_size.width)
+        return Content("\n").join([self.with_found(number, row) for number, (row, _) in enumerate(rows)])
+
+    def lines_if(self, *, opened: bool) -> Sequence[Line]:
+        """The lines as they are, or as they were if this was open."""
+        return self._lines
+
+    def rows(self, *, opened: bool) -> Sequence[Row]:
+        """See `Block`."""
+        width = self._laid_out[0] if self._laid_out[0] > 0 else self.content_size.width  # long out of sight
+        return [
+            Row(row.plain[line.mark.cell_length :], line.mark.cell_length, "") if goes_on else Row(row.plain)
+            for line in self.lines_if(opened=opened)
+            for row, goes_on in _rows_of(line, width)
+        ]
+
+    def redraw_found(self) -> None:
+        """See `Block`."""
+        self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """What is selected, each line in one piece."""
@@ -63,6 +85,7 @@ class Hanging(Static):
         """What stands on each row of the screen, and whether it goes on with the one before."""
         if self._laid_out[0] != width:
             self._laid_out = width, [row for line in self._lines for row in _rows_of(line, width)]
+            self.lines_changed()
         return self._laid_out[1]
 
 

@@ -12,6 +12,7 @@ from textual.strip import Strip
 from textual.visual import RenderOptions
 from textual.widget import Widget
 
+from tau.tui.finding import Row
 from tau.tui.messages import LinesMoved
 
 
@@ -24,6 +25,9 @@ class Lines(Protocol):
     def line(self, number: int) -> Content:
         """A line, at most as wide as was asked for."""
 
+    def row(self, number: int) -> Row:
+        """A line as text that can be searched."""
+
 
 INDENT = "  "
 
@@ -32,10 +36,16 @@ LayOut: TypeAlias = Callable[[int], Lines]
 
 
 class Listed:
-    """Lines that are there already."""
+    """Lines that are there already.
 
-    def __init__(self, lines: Sequence[Content]) -> None:
+    Args:
+        lines: The lines.
+        rows: What can be found in them; all that stands there where that is not given.
+    """
+
+    def __init__(self, lines: Sequence[Content], rows: Sequence[Row] = ()) -> None:
         self._lines = lines
+        self._rows = rows
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -43,6 +53,10 @@ class Listed:
     def line(self, number: int) -> Content:
         """See `Lines`."""
         return self._lines[number]
+
+    def row(self, number: int) -> Row:
+        """See `Lines`."""
+        return self._rows[number] if self._rows else Row(self._lines[number].plain.rstrip())
 
 
 class Stacked:
@@ -62,6 +76,14 @@ class Stacked:
             number -= len(part)
         raise IndexError(number)
 
+    def row(self, number: int) -> Row:
+        """See `Lines`."""
+        for part in self._parts:
+            if number < len(part):
+                return part.row(number)
+            number -= len(part)
+        raise IndexError(number)
+
 
 class Indented:
     """Lines moved to the right by `INDENT`."""
@@ -75,6 +97,11 @@ class Indented:
     def line(self, number: int) -> Content:
         """See `Lines`."""
         return Content.assemble(INDENT, self._lines.line(number))
+
+    def row(self, number: int) -> Row:
+        """See `Lines`."""
+        row = self._lines.row(number)
+        return row._replace(start=row.start + len(INDENT))
 
 
 class Head:
@@ -99,6 +126,10 @@ class Head:
         if number < self._shown:
             return self._lines.line(number)
         return Content.assemble((f"… {len(self._lines) - self._shown:,} more lines · {self._rest}", "$quiet"))
+
+    def row(self, number: int) -> Row:
+        """See `Lines`."""
+        return self._lines.row(number) if number < self._shown else Row("")
 
 
 def drawn(widget: Widget, line: Content, width: int) -> Strip:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual import events
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.document._document import Document, EditResult
+from textual.document._edit import Edit
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
 from tau.display import visible
+from tau.errors import TauError
 from tau.tui.keys import Keys, bound, rebind
-from tau.tui.messages import ScrollChat, Submitted, TakeBack
+from tau.tui.messages import EditDraft, ScrollChat, SearchHistory, Submitted, TakeBack, Told
+from tau.tui.past import Past
+
+if TYPE_CHECKING:
+    from tau.input.history_file import Entry
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_000
 BURST_SECONDS = 0.02
+AT_ONCE_SECONDS = 0.005
+"""Keys nearer to each other than this were not pressed by a person."""
+
 EDITED_CHARACTERS = 20_000
 """A text that was sent before and comes back to be edited is folded from this size on."""
 
@@ -25,6 +36,26 @@ EDITED_CHARACTERS = 20_000
 def _is_joiner(character: str | None) -> bool:
     """Whether a key is a character that joins or parts its neighbours: part of Persian words and of emoji."""
     return character in ("\u200c", "\u200d")
+
+
+class Completes(Protocol):
+    """The list of completions over the prompt."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is on the screen."""
+
+    def move(self, step: int) -> None:
+        """Choose another row."""
+
+    def close(self) -> None:
+        """Take the list away until something else begins to be typed."""
+
+    async def enter(self) -> bool:
+        """Take the chosen row, if one is; whether it did."""
+
+    async def tab(self) -> bool:
+        """Go on as far as can be: open the list, take a row, walk into a directory; whether it did."""
 
 
 class Prompt(TextArea):
@@ -36,8 +67,20 @@ class Prompt(TextArea):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bound({"send": "send", "newline": "newline", "page-up": "chat(-1)", "page-down": "chat(1)"}),
+        *bound(
+            {
+                "send": "send",
+                "newline": "newline",
+                "complete": "complete",
+                "history": "history",
+                "editor": "editor",
+                "page-up": "chat(-1)",
+                "page-down": "chat(1)",
+            }
+        ),
         Binding("alt+d", "delete_word_right", "Delete the word to the right", show=False),
+        Binding("ctrl+home", "edge(True)", "To the beginning of the text", show=False),
+        Binding("ctrl+end", "edge(False)", "To the end of the text", show=False),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
@@ -50,14 +93,25 @@ class Prompt(TextArea):
             placeholder="Ask, or type / for a command",
         )
         self.cursor_blink = False
+        self.past = Past(self.run_worker, self._past_read, lambda: self._back is not None)
+        self.completes: Completes | None = None
+        self.is_typed = False
+        """Whether what was changed last came from keys, and not from a paste or the history."""
+
         self._pastes: dict[str, str] = {}
-        self._past: list[str] = []
-        self._place: int | None = None
+        self._back: int | None = None  # how far back the text is that is shown in place of the draft
+        self._shown = ""
         self._draft = ""
+        self._edits: dict[int, str] = {}
+        self._wanted: str | None = None
         self._enter: Timer | None = None
+        self._pressed_at = 0.0
+        self._at_once = False
+        self._cancel_keys: tuple[str, ...] = ()
 
     def use_keys(self, keys: Keys) -> None:
         """Take up the keys in force; what else the app has a key for gets past this widget."""
+        self._cancel_keys = keys["cancel"]
         newest = tuple(key for key in keys["newest"] if key != "end")  # which moves in the text here
         rebind(self, {**keys, "newest": newest}, also_taken=keys)
 
@@ -69,17 +123,18 @@ class Prompt(TextArea):
 
     def unsent(self) -> list[str]:
         """What is being written, also while an earlier text is shown in its place."""
-        texts = [self.written_out()]
-        if self._place is not None:
-            edited = [text for text in texts if text != self._past[self._place]]
-            texts = [self._write_out(self._draft), *edited]
-        return [text for text in texts if text.strip()]
+        if self._back is None:
+            texts = [self.text]
+        else:
+            here = [self.text] if self.text != self._shown else []
+            kept = [text for back, text in self._edits.items() if back != self._back]
+            texts = [self._draft, *kept, *here]
+        return [text for text in map(self._write_out, texts) if text.strip()]
 
     def remember(self, text: str) -> None:
-        """Add a text to this run's history and leave the history."""
-        if text.strip() and (not self._past or self._past[-1] != text):
-            self._past.append(text)
-        self._place = None
+        """Add a text to the history and leave it."""
+        self.past.add(text)
+        self._leave_past()
 
     def put(self, text: str) -> None:
         """Put a text before what is being written, so that neither is lost."""
@@ -87,7 +142,7 @@ class Prompt(TextArea):
         draft = self.text
         self.load_text(f"{shown}\n{draft}" if draft.strip() else shown)
         self.move_cursor(self.document.end)
-        self._place = None
+        self._leave_past()
 
     def put_back(self, text: str) -> bool:
         """Put a text that was sent before here to be edited, unfolded where it can be shown.
@@ -107,7 +162,37 @@ class Prompt(TextArea):
         """Begin a new text."""
         self.load_text("")
         self._pastes.clear()
-        self._place = None
+        self._leave_past()
+
+    @property
+    def cursor_index(self) -> int:
+        """Where the cursor is, in characters of the text."""
+        assert isinstance(self.document, Document)
+        return self.document.get_index_from_location(self.cursor_location)
+
+    def write(self, text: str, start: int, end: int) -> None:
+        """Write a text in place of the characters from `start` to `end`, with the cursor behind it."""
+        assert isinstance(self.document, Document)
+        place = self.document.get_location_from_index
+        result = self.replace(text, place(start), place(end))
+        self.move_cursor(result.end_location)
+
+    def replace_all(self, text: str) -> None:
+        """Put a text in place of what stands here; Ctrl+Z undoes it."""
+        shown = text if len(text) <= EDITED_CHARACTERS and visible(text) == text else self._fold(text)
+        self.replace(shown, (0, 0), self.document.end)
+        self.is_typed = False
+        self.move_cursor(self.document.end)
+
+    def load_text(self, text: str) -> None:
+        """Put a text here that nobody typed."""
+        super().load_text(text)
+        self.is_typed = False
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Change the text."""
+        self.is_typed = True
+        return super().edit(edit)
 
     # Keys --------------------------------------------------------------------------------------
 
@@ -117,13 +202,25 @@ class Prompt(TextArea):
             event.prevent_default()
             self.insert(event.character or "")
             return
+        self._at_once = event.time - self._pressed_at < AT_ONCE_SECONDS
+        self._pressed_at = event.time
         if self._enter is not None and event.is_printable:
             self._enter_was_a_line()
+        if event.key in self._cancel_keys and self.completes is not None and self.completes.is_open:
+            event.stop()
+            event.prevent_default()
+            self.completes.close()
+            return
         if not event.is_printable and await self._run_own_binding(event.key):
             event.stop()
             event.prevent_default()
             return
         await super()._on_key(event)
+
+    def on_blur(self) -> None:
+        """Something else has the keys now, unless it is only the terminal that nobody looks at."""
+        if self.completes is not None and self.app.app_focus:
+            self.completes.close()
 
     async def _run_own_binding(self, key: str) -> bool:
         """Run what this widget binds to a key, at once.
@@ -151,40 +248,65 @@ class Prompt(TextArea):
         else:
             await self._on_key(event)
 
-    def action_send(self) -> None:
-        """Send, unless more follows at once: then it was a line of a paste."""
+    async def action_send(self) -> None:
+        """Take the completion that is chosen; else send, unless more follows at once, as in a paste."""
         if self._enter is not None:
             self._enter_was_a_line()
+        elif not self._at_once and self.completes is not None and await self.completes.enter():
+            return
         self._enter = self.set_timer(BURST_SECONDS, self._send)
+
+    async def action_complete(self) -> None:
+        """Complete what is being written; where there is nothing to complete the key is another's."""
+        if self.completes is None or not await self.completes.tab():
+            raise SkipAction
+
+    def action_history(self) -> None:
+        """Search what was sent before."""
+        self.post_message(SearchHistory())
+
+    def action_editor(self) -> None:
+        """Go on in the person's editor."""
+        self.post_message(EditDraft())
 
     def action_newline(self) -> None:
         """Begin a new line."""
         self.insert("\n")
+
+    def action_edge(self, beginning: bool) -> None:
+        """To the beginning or the end of the text: PageUp and PageDown are the chat's."""
+        self.move_cursor((0, 0) if beginning else self.document.end)
 
     def action_chat(self, pages: int) -> None:
         """Scroll the chat."""
         self.post_message(ScrollChat(pages))
 
     def action_cursor_up(self, select: bool = False) -> None:
-        """Up a line; on the first one, take back a waiting message or go to an earlier text."""
-        if select or not self.navigator.is_first_wrapped_line(self.cursor_location):
+        """Up a line or a row of the list; on the first one, take something back or go to an earlier text."""
+        if not select and self.completes is not None and self.completes.is_open:
+            self.completes.move(-1)
+        elif select or not self.navigator.is_first_wrapped_line(self.cursor_location):
             super().action_cursor_up(select)
-        elif not self.text:
+        elif not self.text and self._back is None:
             self.post_message(TakeBack())
         else:
             self.earlier()
 
     def action_cursor_down(self, select: bool = False) -> None:
-        """Down a line; on the last one, go to a later text."""
+        """Down a line or a row of the list; on the last one, go to a later text."""
         at_the_end = self.navigator.is_last_wrapped_line(self.cursor_location)
-        if self._place is None or select or not at_the_end:
+        if not select and self.completes is not None and self.completes.is_open:
+            self.completes.move(1)
+        elif self._back is None or select or not at_the_end:
             super().action_cursor_down(select)
         else:
-            self._go(self._place + 1)
+            self._go(self._back - 1)
 
     def earlier(self) -> None:
         """Show the text sent before the one shown; what was being written waits below it."""
-        self._go((len(self._past) if self._place is None else self._place) - 1)
+        if not self.past.loaded and not len(self.past):
+            self._wanted = self.text
+        self._go(0 if self._back is None else self._back + 1)
 
     # Details -----------------------------------------------------------------------------------
 
@@ -193,23 +315,58 @@ class Prompt(TextArea):
             text = text.replace(marker, paste)
         return text
 
-    def _go(self, place: int) -> None:
-        if place < 0 or not self._past:
+    def _past_read(self) -> None:
+        """More of the history is there; somebody may have asked for it before it was."""
+        wanted, self._wanted = self._wanted, None
+        if wanted is not None and wanted == self.text and self._back is None:
+            self.earlier()
+
+    def _leave_past(self) -> None:
+        self._back = self._wanted = None
+        self._edits.clear()
+
+    def _go(self, back: int) -> None:
+        """Show the text so far back, as it was left here; the draft before the newest one."""
+        self.past.reach(back)
+        if back >= len(self.past):
             return
-        if self._place is None:
+        if self._back is None:
             self._draft = self.text
-        if place >= len(self._past):
-            self._place = None
-            self.load_text(self._draft)
+        elif self.text != self._shown:
+            self._edits[self._back] = self.text
+        if back < 0:
+            self._back = None
+            self._show(self._draft)
+            return
+        self._back = back
+        item = self.past[back]
+        if isinstance(item, str):
+            self._show(self._edits.get(back, ""), self._fold(item))
+        elif item.is_large:
+            self._shown = self.text  # until the whole of it is there
+            self.run_worker(self._show_large(back, item), group="past", exclusive=True)
         else:
-            self._place = place
-            self.load_text(self._fold(self._past[place]))
+            self._show(self._edits.get(back, ""), self._fold(item.text))
+
+    async def _show_large(self, back: int, entry: Entry) -> None:
+        try:
+            text = await self.past.whole(entry)
+        except TauError as error:
+            self.post_message(Told(error.line()))
+            text = entry.text
+        if self._back == back and self.text == self._shown:
+            self._show(self._edits.get(back, ""), self._fold(text))
+
+    def _show(self, text: str, original: str = "") -> None:
+        self.load_text(text or original)
+        self._shown = original
         self.move_cursor(self.document.end)
 
     def _insert_paste(self, text: str) -> None:
         if self._enter is not None:
             self._enter_was_a_line()
         self.insert(self._fold(text.replace("\r\n", "\n").replace("\r", "\n")))
+        self.is_typed = False
 
     def _enter_was_a_line(self) -> None:
         if self._enter is not None:
@@ -228,6 +385,9 @@ class Prompt(TextArea):
         hidden = visible(text) != text
         if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS and not hidden:
             return text
+        known = next((marker for marker, paste in self._pastes.items() if paste == text), "")
+        if known:
+            return known
         amount = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
         marker = f"[Pasted text #{len(self._pastes) + 1} · {amount}]"
         self._pastes[marker] = text

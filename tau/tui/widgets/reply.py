@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.selection import Selection
@@ -11,8 +13,11 @@ from textual.visual import RenderOptions
 from textual.widget import Widget
 
 from tau.display import visible
-from tau.tui.markdown import Block, Line, lay_out, parse
+from tau.tui import markdown
+from tau.tui.finding import Row
+from tau.tui.markdown import Line, lay_out, parse
 from tau.tui.messages import LinkChosen
+from tau.tui.widgets.block import Block, Piece
 
 READING_WIDTH = 110
 """Cells of the longest line: longer ones are hard to follow."""
@@ -21,18 +26,22 @@ COLOURED_WHILE_STREAMING = 4_000
 """Characters of the part being written above which its code is coloured only at the end."""
 
 
-class Reply(Widget):
+class Reply(Block, Widget):
     """One assistant message.
 
     While it streams, only its last part (a paragraph, a list, a piece of code) is parsed and laid out
     again; what comes before is settled.
     """
 
+    NAME = "reply"
+
     def __init__(self, text: str = "") -> None:
         super().__init__()
+        self._written = text
         self._source = visible(text)
-        self._settled: list[Block] = []
-        self._last: list[Block] = []
+        self._pointed_piece: int | None = None
+        self._settled: list[markdown.Block] = []
+        self._last: list[markdown.Block] = []
         self._links: list[str] = []
         self._settled_links = 0
         self._read_to = 0
@@ -46,11 +55,12 @@ class Reply(Widget):
 
     @property
     def source(self) -> str:
-        """The text as it is shown."""
-        return self._source
+        """The text as the model wrote it, as far as it has come."""
+        return self._written
 
     def write(self, piece: str) -> None:
         """Show a further piece of the reply."""
+        self._written += piece
         self._source += visible(piece)
         width, drawn = self._width, self._drawn
         height = len(self._settled_lines) + len(self._last_lines)
@@ -66,7 +76,7 @@ class Reply(Widget):
 
     def finish(self, text: str) -> None:
         """Show the whole reply once more, as one document: pieces may have been read differently."""
-        self._source = visible(text)
+        self._written, self._source = text, visible(text)
         self._settled, self._settled_links, self._read_to = [], 0, 0
         self._width = -1
         self._read(whole=True)
@@ -113,7 +123,12 @@ class Reply(Widget):
                 del self._strips[y]
             self._drawn = len(self._settled_lines)
             self._laid_out = True
+            self.lines_changed()
         return self._settled_lines, self._last_lines
+
+    def _laid_out_lines(self) -> tuple[list[Line], list[Line]]:
+        """The lines as they were laid out; to ask for the size of what is out of sight would take long."""
+        return self._lines_at(self._width if self._width > 0 else self.size.width)
 
     def _line(self, y: int, width: int) -> Line | None:
         settled, last = self._lines_at(width)
@@ -137,7 +152,8 @@ class Reply(Widget):
             return Strip.blank(width, self.visual_style.rich_style)
         if selection is None and y in self._strips:
             return self._strips[y]
-        content = line.content
+        content = self._pointed(line)
+        content = self.with_found(y, content)
         if selection is not None and (span := selection.get_span(y)) is not None:
             chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
             start, end = span
@@ -158,7 +174,7 @@ class Reply(Widget):
         if not self.is_attached:  # just removed; the next layout leaves it out
             blank = Strip.blank(crop.width)
             return [self._strips.get(y, blank).crop(*crop.column_span) for y in crop.line_range]
-        if self.hover_style.link_id:  # the link under the pointer looks different
+        if self.hover_style.link_id or self.styles.border_left[0]:  # or the cursor is on it
             return super().render_lines(crop)
         background = self.background_colors[1]
         strips = []
@@ -176,6 +192,64 @@ class Reply(Widget):
         self._strips.clear()
         super().notify_style_update()
 
+    # Pointing and finding ----------------------------------------------------------------------
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """The code in it."""
+        settled, last = self._laid_out_lines()
+        found: list[Piece] = []
+        block = None
+        for y, line in enumerate(settled + last):
+            if _is_code(line):
+                if line.block is not block:
+                    assert line.block is not None
+                    found.append(Piece("code", line.block.code, y, 0))
+                found[-1] = found[-1]._replace(height=found[-1].height + 1)
+            block = line.block
+        if self._source != self._written:  # as it was written, not as it is safe to show
+            raw = [block.code for block in parse(self._written, colour=False).blocks if block.kind == "code"]
+            if len(raw) == len(found):
+                found = [piece._replace(source=code) for piece, code in zip(found, raw, strict=True)]
+        return found
+
+    def point(self, piece: int | None) -> None:
+        """See `Block`."""
+        self._pointed_piece = piece
+        self._strips.clear()
+        if piece is None:
+            super().point(piece)
+        else:
+            super().point_away()
+        self.refresh()
+
+    def point_away(self) -> None:
+        """See `Block`."""
+        super().point_away()
+        self._pointed_piece = None
+        self.redraw_found()
+
+    def _pointed(self, line: Line) -> Content:
+        """A line; of code that the cursor is on, with a bar."""
+        if self._pointed_piece is None or not _is_code(line):
+            return line.content
+        blocks = [block for block in (*self._settled, *self._last) if block.kind == "code"]
+        if self._pointed_piece >= len(blocks) or blocks[self._pointed_piece] is not line.block:
+            return line.content
+        content = line.content.stylize("on $chosen", line.indent)
+        bar = Content.styled("▌", "$accent on $chosen")
+        return content[: line.indent] + bar + content[line.indent + 1 :]
+
+    def rows(self, *, opened: bool) -> Sequence[Row]:
+        """See `Block`."""
+        settled, last = self._laid_out_lines()
+        return rows_of(settled + last)
+
+    def redraw_found(self) -> None:
+        """See `Block`."""
+        self._strips.clear()
+        self.refresh()
+
     # Selecting and links -----------------------------------------------------------------------
 
     def render(self) -> Content:
@@ -192,9 +266,10 @@ class Reply(Widget):
                 continue
             start, end = span
             plain = line.content.plain
-            if line.joined and pieces:
-                start = max(start, line.indent)
-                pieces[-1] += " " + plain[start : len(plain) if end == -1 else end].rstrip()
+            if line.gap is not None or _is_code(line):
+                start = max(start, line.indent + _is_code(line))
+            if line.gap is not None and pieces:
+                pieces[-1] += line.gap + plain[start : len(plain) if end == -1 else end].rstrip()
             else:
                 pieces.append(plain[start : len(plain) if end == -1 else end].rstrip())
         return "\n".join(pieces), "\n"
@@ -208,3 +283,18 @@ class Reply(Widget):
         """Let the app decide what a click on a link does."""
         if 0 <= number < len(self._links):
             self.post_message(LinkChosen(self._links[number]))
+
+
+def _is_code(line: Line) -> bool:
+    """Whether a line is one of code, which stands a cell further in."""
+    return line.block is not None and line.block.kind == "code"
+
+
+def rows_of(lines: Sequence[Line]) -> list[Row]:
+    """What can be found in the lines of a reply."""
+    rows = []
+    for line in lines:
+        plain, start = line.content.plain.rstrip(), line.indent + _is_code(line)
+        lead = "" if line.gap is not None or _is_code(line) else plain[: line.indent]
+        rows.append(Row(lead + plain[start:], start - len(lead), line.gap))
+    return rows

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, overload
 
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
@@ -15,10 +16,14 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tau.tui.fit import shorten_end
+from tau.tui.fit import around, shorten_end
 from tau.tui.messages import RowChosen, RowReached
 
 Entry = TypeVar("Entry")
+
+GAP = 2
+LEAST_NOTE = 8
+"""Cells under which a note is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,22 @@ class Row:
         left: A short piece before the text.
         right: A short piece at the end of the line.
         heading: Whether it is a heading, which cannot be chosen.
+        quiet: Whether the text steps back behind that of other rows.
+        marks: Places in the text of what was typed or searched for, rising.
+        note: What stands behind the text, quieter.
+        note_at: Cells of the text's column where there is a note; 0: as wide as the text.
+        left_marks: As `marks`, in `left`.
     """
 
     text: str
     left: str = ""
     right: str = ""
     heading: bool = False
+    quiet: bool = False
+    marks: Sequence[int] = ()
+    note: str = ""
+    note_at: int = 0
+    left_marks: Sequence[int] = ()
 
 
 class Rows(Sequence[Row], Generic[Entry]):
@@ -71,6 +86,7 @@ class RowList(ScrollView):
         "row-list--chosen",
         "row-list--quiet",
         "row-list--text",
+        "row-list--mark",
     }
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", "Up", show=False),
@@ -98,9 +114,22 @@ class RowList(ScrollView):
         self.refresh()
         self.post_message(RowReached(wanted))
 
+    def show_above(self, rows: Sequence[Row]) -> None:
+        """Show rows that end with those shown so far; what is in sight and under the cursor stays there."""
+        added = len(rows) - len(self.rows)
+        place = round(self.scroll_y) + added
+        self.show(rows, cursor=self.cursor + added if self.cursor >= 0 else None)
+        self.scroll_to(y=place, animate=False, immediate=True, force=True)
+        self.call_after_refresh(self.show_cursor)
+
+    def show_cursor(self) -> None:
+        """Bring the cursor into sight."""
+        place = Region(0, self.cursor, 1, 1)
+        self.scroll_to_region(place, animate=False, spacing=None, force=True, x_axis=False)
+
     def watch_cursor(self, cursor: int) -> None:
         """Keep the cursor in sight."""
-        self.scroll_to_region(Region(0, cursor, 1, 1), animate=False, spacing=None, force=True, x_axis=False)
+        self.show_cursor()
         self.refresh()
         self.post_message(RowReached(cursor))
 
@@ -137,7 +166,7 @@ class RowList(ScrollView):
 
     def render_line(self, y: int) -> Strip:
         """The line at `y` of the visible part."""
-        width = self.size.width
+        width = self.scrollable_content_region.width
         place = y + round(self.scroll_y)
         base = self.rich_style
         if not 0 <= place < len(self.rows) or width < 4:
@@ -146,15 +175,7 @@ class RowList(ScrollView):
         if row.heading:
             line = Text(f" {shorten_end(row.text, width - 2)}", self._style("heading"))
         else:
-            quiet = self._style("quiet")
-            right = Content(row.right).cell_length
-            room = width - Content(row.left).cell_length - right - 5
-            text = shorten_end(row.text, max(4, room))
-            line = Text("   ")
-            line.append(row.left, quiet)
-            line.append(text, self._style("text"))
-            line.append(" " * max(1, width - line.cell_len - right - 1))
-            line.append(row.right, quiet)
+            line = self._line(row, width)
             if place == self.cursor:
                 line.stylize_before(self._style("chosen"))
                 line.stylize(base.__class__(bgcolor=self._style("chosen").bgcolor))
@@ -163,5 +184,30 @@ class RowList(ScrollView):
         fill = self._style("chosen") if place == self.cursor and not row.heading else base
         return strip.adjust_cell_length(width, fill).apply_style(base)
 
-    def _style(self, part: str):  # type: ignore[no-untyped-def]
+    def _line(self, row: Row, width: int) -> Text:
+        quiet = self._style("quiet")
+        right = Content(row.right).cell_length
+        room = max(4, width - Content(row.left).cell_length - right - 5)
+        column = min(row.note_at, room) if row.note and row.note_at else room
+        text, marks = around(row.text, row.marks, column)
+        line = Text("   ")
+        self._append(line, row.left, quiet, row.left_marks)
+        self._append(line, text, quiet if row.quiet else self._style("text"), marks)
+        if row.note:
+            gap = max(0, column - Content(text).cell_length) + GAP if row.note_at else GAP
+            left = room - Content(text).cell_length - gap
+            if left >= LEAST_NOTE:
+                line.append(" " * gap)
+                line.append(shorten_end(row.note, left), quiet)
+        line.append(" " * max(1, width - line.cell_len - right - 1))
+        line.append(row.right, quiet)
+        return line
+
+    def _append(self, line: Text, text: str, style: Style, marks: Sequence[int]) -> None:
+        start = len(line)
+        line.append(text, style)
+        for place in marks:
+            line.stylize(self._style("mark"), start + place, start + place + 1)
+
+    def _style(self, part: str) -> Style:
         return self.get_component_rich_style(f"row-list--{part}", partial=True)

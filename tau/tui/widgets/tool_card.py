@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from rich.cells import cell_len
@@ -30,7 +30,9 @@ from tau.diff_reader import Diff, parse
 from tau.display import one_line, spelled_out, visible
 from tau.events import Approval, ToolStatus
 from tau.tools.unified_diff import difference
+from tau.tui.finding import Row
 from tau.tui.fit import duration, folded, keep_what_fits, newest, shorten_middle, spread
+from tau.tui.widgets.block import Block, Piece
 from tau.tui.widgets.diff import DiffLines, counts
 from tau.tui.widgets.events_pane import denial
 from tau.tui.widgets.lines import INDENT, Head, Indented, Listed, Stacked, drawn
@@ -73,7 +75,7 @@ _GLYPHS = {
 }
 
 
-class ToolCard(Widget, can_focus=True):
+class ToolCard(Block, Widget, can_focus=True):
     """One tool call. Enter or a click opens and closes it.
 
     Args:
@@ -85,6 +87,7 @@ class ToolCard(Widget, can_focus=True):
         approval: How it came to run or not.
     """
 
+    NAME = "tool call"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "turn", "Open or close", show=False)]
 
     def __init__(
@@ -139,6 +142,7 @@ class ToolCard(Widget, can_focus=True):
 
     def _end(self, status: CardStatus, result: str) -> None:
         self._status = status
+        self._told = result
         self._ending = ending(self._tool, result)
         self._result = without_colour(without_ending(self._tool, result)).rstrip()
         reads = self._tool in ("read_file", "search_files", "recall")
@@ -160,8 +164,66 @@ class ToolCard(Widget, can_focus=True):
         self._changed()
 
     @property
+    def label(self) -> str:
+        """What its line begins with."""
+        return self._tool
+
+    @property
     def _failed(self) -> bool:
         return self._status == "error" or went_wrong(self._ending)
+
+    # As a block --------------------------------------------------------------------------------
+
+    @property
+    def source(self) -> str:
+        """The whole result as the model was told it, or the newest output while the call runs."""
+        return self._output if self._status == "running" else self._told
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """The command of a shell, or the arguments of another call."""
+        command = self._arguments.get("command")
+        if self._tool == "shell" and isinstance(command, str):
+            return [Piece("command", command)]
+        arguments = json.dumps(self._arguments, ensure_ascii=False, indent=2, default=str)
+        return [Piece("arguments", arguments)] if self._arguments else []
+
+    @property
+    def opens(self) -> bool:
+        """See `Block`."""
+        return True
+
+    @property
+    def is_open(self) -> bool:
+        """See `Block`."""
+        return self.open
+
+    def turn(self) -> None:
+        """See `Block`."""
+        self.action_turn()
+
+    def rows(self, *, opened: bool) -> Sequence[Row]:
+        """See `Block`."""
+        width = self._width if self._width > 0 else self.size.width  # which takes long out of sight
+        lines = self._lines_at(width)
+        if opened and not self.open:
+            lines = self._lines_of(width, opened=True)
+        return [self._title_row(), *(lines.row(number) for number in range(1, len(lines)))]
+
+    def _title_row(self) -> Row:
+        argument = self._argument if self._argument_whole and not self._argument_again else ""
+        return Row(f"{self.label.ljust(NAME_WIDTH)}  {argument}".rstrip(), 2)
+
+    @property
+    def _argument_again(self) -> bool:
+        """Whether an open card shows the whole of what its first line is about once more."""
+        value = self._arguments.get(main_argument_name(self._arguments) or "")
+        return isinstance(value, str) and "\n" in value
+
+    def redraw_found(self) -> None:
+        """See `Block`."""
+        self._strips.clear()
+        self.refresh()
 
     # Opening and closing -----------------------------------------------------------------------
 
@@ -203,11 +265,16 @@ class ToolCard(Widget, can_focus=True):
         if width != self._width:
             self._width = width
             self._strips.clear()
-            self._lines = Stacked([Listed([self._title(width)]), *self._body(max(8, width - len(INDENT)))])
+            self._lines = self._lines_of(width, opened=self.open)
+            self.lines_changed()
         return self._lines
 
+    def _lines_of(self, width: int, *, opened: bool) -> LaidOut:
+        title = Listed([self._title(width)])
+        return Stacked([title, *self._body(max(8, width - len(INDENT)), opened=opened)])
+
     def _title(self, width: int) -> Content:
-        left = Content.assemble(self._glyph(), " ", (self._tool.ljust(NAME_WIDTH), "bold"), "  ")
+        left = Content.assemble(self._glyph(), " ", (self.label.ljust(NAME_WIDTH), "bold"), "  ")
         dot = Content.assemble((" · ", "$faint"))
         facts, room, argument = self._facts(), width - left.cell_length - 2, cell_len(self._argument)
         if dot.join([fact for _, fact in facts]).cell_length > room - argument:
@@ -251,12 +318,12 @@ class ToolCard(Widget, can_focus=True):
             facts.append((3, (duration(self._seconds), QUIET)))
         return [(rank, fact if isinstance(fact, Content) else Content.assemble(fact)) for rank, fact in facts]
 
-    def _body(self, room: int) -> list[LaidOut]:
-        if not self._shows_more:
+    def _body(self, room: int, *, opened: bool) -> list[LaidOut]:
+        if not self._shows_more and not opened:
             return []
         if self._status == "running":
             return [Listed(self._live(room))]
-        if self.open:
+        if opened:
             return self._whole(room)
         if self._diff is not None and self._tool in CHANGES_FILES:
             return [Indented(Head(DiffLines(self._diff, room), DIFF_LINES, "Enter shows them"))]
@@ -296,30 +363,34 @@ class ToolCard(Widget, can_focus=True):
 
     def _whole(self, room: int) -> list[LaidOut]:
         """The arguments that the line does not show whole, then the result."""
-        arguments = Listed(self._more_arguments(room))
+        arguments = self._more_arguments(room)
         if self._diff is None:
-            return [arguments, Listed(self._rows_of(self._result or "(no output)", room))]
+            return [arguments, self._rows_of(self._result or "(no output)", room)]
         before, after = (
-            Listed(self._rows_of(text, room) if text.strip() else [])
+            self._rows_of(text, room) if text.strip() else Listed([])
             for text in (self._diff.before, self._diff.after)
         )
         diff = Indented(Head(DiffLines(self._diff, room), OPEN_LINES, EXPORT))
         return [arguments, before, diff, after]
 
-    def _more_arguments(self, room: int) -> list[Content]:
+    def _more_arguments(self, room: int) -> LaidOut:
         main = main_argument_name(self._arguments)
-        lines: list[Content] = []
+        lines: list[LaidOut] = []
         for name, value in self._arguments.items():
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
             said = self._argument_whole and "\n" not in text if name == main else self._diff is not None
             if not said:
                 text = f"{one_line(str(name), 60)}: {spelled_out(text[:OPEN_CHARACTERS])}"
-                lines += self._rows_of(text, room)
-        return lines
+                lines.append(self._rows_of(text, room))
+        return Stacked(lines)
 
-    def _rows_of(self, text: str, room: int) -> list[Content]:
-        rows = [row for line in _bounded(text) for row in folded(line.expandtabs(4), room)]
-        return [_quiet(INDENT + row) for row in rows]
+    def _rows_of(self, text: str, room: int) -> LaidOut:
+        rows = [
+            Row(row, len(INDENT), "" if place else None)
+            for line in _bounded(text)
+            for place, row in enumerate(folded(line.expandtabs(4), room))
+        ]
+        return Listed([_quiet(INDENT + row.text) for row in rows], rows)
 
     # Drawing -----------------------------------------------------------------------------------
 
@@ -336,7 +407,7 @@ class ToolCard(Widget, can_focus=True):
         selection = self.text_selection
         if selection is None and y in self._strips:
             return self._strips[y]
-        content = lines.line(y)
+        content = self.with_found(y, lines.line(y))
         if selection is not None and (span := selection.get_span(y)) is not None:
             chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
             start, end = span

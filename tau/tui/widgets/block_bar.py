@@ -1,0 +1,142 @@
+"""The line of keys over the prompt while the cursor is on a block; it has the focus meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.events import Key, Paste
+from textual.widgets import Static
+
+from tau.config.keys import listed
+from tau.tui.fit import keep_what_fits
+from tau.tui.keys import bound, rebind
+
+if TYPE_CHECKING:
+    from tau.tui.block_cursor import BlockCursor
+    from tau.tui.screens.chat import ChatScreen
+
+ALONE_SECONDS = 0.3
+"""A letter does something only when no other one follows for so long: one that begins a word does not."""
+
+
+class BlockBar(Static, can_focus=True):
+    """What can be done with the block. Whatever else is typed goes to the prompt.
+
+    Args:
+        cursor: The cursor.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound({"block-up": "step(-1)", "block-down": "step(1)", "cancel": "leave", "interrupt": "copy"}),
+        Binding("up", "step(-1)", show=False),
+        Binding("down", "step(1)", show=False),
+        Binding("enter", "turn", show=False),
+    ]
+
+    def __init__(self, cursor: BlockCursor) -> None:
+        super().__init__("", id="block-bar", markup=False)
+        self._cursor = cursor
+        self._held: Key | None = None
+        self._facts: list[tuple[int, Content]] = []
+        self._lead = Content()
+
+    @property
+    def _chat_screen(self) -> ChatScreen:
+        from tau.tui.screens.chat import ChatScreen
+
+        assert isinstance(self.screen, ChatScreen)
+        return self.screen
+
+    def on_mount(self) -> None:
+        """Take up the keys in force."""
+        rebind(self, self._chat_screen.keys)
+
+    def describe(self, name: str, code: str, *, opens: bool, is_open: bool, letters: Collection[str]) -> None:
+        """Say what can be done.
+
+        Args:
+            name: What the block is.
+            code: What ``y`` copies.
+            opens: Whether Enter opens or closes it.
+            is_open: Whether it is open.
+            letters: Those that do something.
+        """
+        keys = self._chat_screen.keys
+        facts = [(9, "Enter", "closes" if is_open else "opens")] if opens else []
+        does = {"c": "copy", "y": f"copy {code}", "e": "edit and resend", "o": "editor", "p": "to prompt"}
+        facts += [(8 - place, letter, does[letter]) for place, letter in enumerate(does) if letter in letters]
+        facts.append((10, listed(keys["cancel"][:1]) or "↓", "back"))
+        self._lead = Content.assemble((name, "$quiet"))
+        self._facts = [
+            (rank, Content.assemble((key, "$accent"), (f" {word}", "$quiet"))) for rank, key, word in facts
+        ]
+        self.refresh()
+
+    def render(self) -> Content:
+        """The name and as many keys as there is room for."""
+        room = self.content_size.width - self._lead.cell_length - 3
+        return Content.assemble(self._lead, "   ", keep_what_fits(self._facts, room, Content("   ")))
+
+    # Keys --------------------------------------------------------------------------------------
+
+    async def on_key(self, event: Key) -> None:
+        """Hold a letter that does something; what begins a word goes to the prompt."""
+        held, self._held = self._held, None
+        if not event.is_printable or not event.character:
+            if held is not None and event.key != "backspace":
+                self._cursor.do(held.key)
+            return
+        event.stop()
+        event.prevent_default()
+        if held is None and event.character in self._cursor.letters:
+            self._held = event
+            self.set_timer(ALONE_SECONDS, lambda: self._stood_alone(event))
+            return
+        prompt = self._chat_screen.prompt
+        if not prompt.focusable:
+            return
+        self._cursor.leave()
+        for key in (held, event):
+            if key is not None:
+                await prompt.take(key)
+
+    def _stood_alone(self, event: Key) -> None:
+        if self._held is event:
+            self._held = None
+            self._cursor.do(event.key)
+
+    async def on_paste(self, event: Paste) -> None:
+        """A paste belongs to the draft."""
+        event.stop()
+        prompt = self._chat_screen.prompt
+        if prompt.focusable:
+            self._cursor.leave()
+            await prompt.take(event)
+
+    def on_blur(self) -> None:
+        """Something else has the keys now, unless it is only the terminal that nobody looks at."""
+        self._held = None
+        if self.app.app_focus:
+            self._cursor.leave()
+
+    def action_step(self, step: int) -> None:
+        """Go a block up or down."""
+        self._cursor.step(step)
+
+    def action_turn(self) -> None:
+        """Open or close the block."""
+        self._cursor.turn()
+
+    def action_copy(self) -> None:
+        """Copy the block, unless something is selected with the mouse."""
+        if self.screen.get_selected_text():
+            raise SkipAction
+        self._cursor.copy()
+
+    def action_leave(self) -> None:
+        """Back to the prompt."""
+        self._cursor.leave()

@@ -1,0 +1,106 @@
+"""The find bar over the prompt: what is looked for, how often it was found, and the keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from tau.config.keys import listed
+from tau.tui.keys import Keys, bound, rebind
+
+if TYPE_CHECKING:
+    from tau.tui.find import Find
+
+WIDE = 100
+"""Cells of the screen from which the keys are written out."""
+
+
+class FindField(Input):
+    """What is looked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound({"find": "step(1)", "cancel": "leave", "interrupt": "leave"}),
+        Binding("enter,down", "step(1)", show=False),
+        Binding("up,shift+enter", "step(-1)", show=False),
+        Binding("tab", "stay", show=False),
+    ]
+
+    def __init__(self, find: Find, keys: Keys) -> None:
+        super().__init__(id="find-field", placeholder="Find in the conversation", select_on_focus=True)
+        self._find = find
+        rebind(self, keys)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Look for it."""
+        event.stop()
+        self._find.look()
+
+    def on_blur(self) -> None:
+        """Something else has the keys now, unless it is only the terminal that nobody looks at."""
+        if self.app.app_focus:
+            self._find.leave()
+
+    def action_step(self, step: int) -> None:
+        """The next match, or the one before."""
+        self._find.step(step)
+
+    def action_stay(self) -> None:
+        """Go on from here with the cursor over the blocks."""
+        self._find.stay()
+
+    def action_leave(self) -> None:
+        """Back to where one was."""
+        self._find.leave(back=True)
+
+
+class FindBar(Horizontal):
+    """The bar.
+
+    Args:
+        find: What it is the bar of.
+        keys: The keys in force.
+    """
+
+    def __init__(self, find: Find, keys: Keys) -> None:
+        super().__init__(id="find-bar")
+        self._find = find
+        self._keys = keys
+
+    def compose(self) -> ComposeResult:
+        """The mark, the words, the count and the keys."""
+        yield Static("⌕ ", id="find-mark", markup=False)
+        yield FindField(self._find, self._keys)
+        yield Static("", id="find-count", markup=False)
+        yield Static("", id="find-keys", markup=False)
+
+    @property
+    def field(self) -> FindField:
+        """The field with the words."""
+        return self.query_one(FindField)
+
+    def say(self, count: str, searched: str) -> None:
+        """Say what was found, and in how much."""
+        dot = " · " if count and searched else ""
+        self.query_one("#find-count", Static).update(
+            Content.assemble((count, "$foreground"), (dot, "$faint"), (searched, "$quiet"))
+        )
+
+    def on_mount(self) -> None:
+        """Write the keys."""
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Write the keys as the width allows."""
+        back = listed(self._keys["cancel"][:1])
+        keys = [("Enter", "next"), ("↑", "previous"), ("Tab", "stay"), (back, "back")]
+        if self.screen.size.width < WIDE:
+            keys = [("↓↑", ""), ("Tab", "stay"), (back, "back")]
+        parts = [
+            Content.assemble((key, "$accent"), (f" {word}".rstrip(), "$quiet")) for key, word in keys if key
+        ]
+        self.query_one("#find-keys", Static).update(Content("   ").join(parts))
