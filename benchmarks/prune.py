@@ -33,8 +33,8 @@ from unittest.mock import patch
 from strands import Agent
 
 from benchmarks.facts import SUMMARY
+from tau.agent.window_base import Window
 from tau.agent.window_cuts import pruned, size
-from tau.agent.windows import Window
 from tau.config.settings import (
     AgentSettings,
     ApprovalSettings,

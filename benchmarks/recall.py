@@ -3,9 +3,11 @@
     python -m benchmarks.recall [--embedded | --role NAME]
 
 Eleven facts are said in eleven turns, and 200 over three compactions in a row: by hand under the window that
-tau ships, and by itself under one that holds everything until it is full. Then a model is asked about all of
-them: a fact is in the context when its values stand, to the letter, in the first request that it is sent, and
-is found when they stand in what `recall` returns for the words of the question.
+tau ships, and by itself under one that holds everything until it is full. The 200 are said under the shipped
+window without a compaction too, and with one less, so that what left the window since then is asked for as
+well. Then a model is asked about all of them: a fact is in the context when its values stand, to the letter,
+in the first request that it is sent, and is found when they stand in what `recall` returns for the words of
+the question.
 
 Without an option the summary keeps nothing, so that what is left is the work of code alone. With `--embedded`
 or `--role` the embedded model or a role of the configuration writes the summaries of the same conversation.
@@ -70,6 +72,9 @@ COMPACT = "/compact"
 ASKED = "Let us look back at what I told you."
 CALLS = 10
 """Calls of `recall` in one answer."""
+
+TWO_THIRDS = 133
+"""Of 200 facts, said before the second of two compactions."""
 
 FILLED_THREE_TIMES = 6_700
 """Tokens of a window that 200 facts and the answers to them fill three times; `recall` is the only tool."""
@@ -172,6 +177,11 @@ def runs(*, scripted: bool) -> list[Run]:
         made.append(by_three)
         if scripted and keep:  # by itself it keeps at least the running turn, so that 0 is much the same
             said = [fact.said for fact in many]
+            name = "200 facts, no compaction"
+            made.append(replace(by_three, name=name, lines=said, compactions=0))
+            name = "200 facts, /compact twice, the last third after it"
+            lines = [*by_hand(many[:TWO_THIRDS], 2), *said[TWO_THIRDS:]]
+            made.append(replace(by_three, name=name, lines=lines, compactions=2))
             name = "200 facts, compacted by itself"
             made.append(replace(by_three, name=name, lines=said, window=FILLED_THREE_TIMES))
     return sorted(made, key=lambda run: len(run.facts))

@@ -50,7 +50,7 @@ def meta(session: Path) -> dict[str, Any]:
 
 
 def listed(tau_env: TauEnv) -> list[str]:
-    """The ids that are listed, with their numbers of messages."""
+    """The ids that are listed, with their numbers of messages and their links."""
     done = tau_env.run("sessions", "list")
     assert done.returncode == 0, done.stderr
     return [f"{line.split()[1]} {line.rpartition('(')[2]}" for line in done.stdout.splitlines()]
@@ -107,7 +107,9 @@ def test_killed_while_the_new_session_is_written(tau_env: TauEnv, terminal: Open
     (new,) = [folder for folder in tau_env.sessions() if folder != session]
     finished = (new / "meta.json").exists() and not meta(new).get("unfinished")
     assert ("compacted_to" in meta(session)) <= finished, "nothing leads to what is not whole"
-    whole = [f"old {2 * TURNS} messages)", *([f"{new.name} {2 * TURNS} messages)"] if finished else [])]
+    whole = [f"{new.name} {len(messages(new))} messages) · continues old"] if finished else []
+    if "compacted_to" not in meta(session):  # else the new one stands for it
+        whole.append(f"old {2 * TURNS} messages)")
     assert sorted(listed(tau_env)) == sorted(whole)
     again = terminal("tui", "--resume", "old")
     again.ready()
