@@ -84,7 +84,8 @@ def test_a_kept_message_that_cannot_be_read_is_said(tau_env: TauEnv) -> None:
     (folder / "agents" / "tau" / "messages" / "000003.json").write_text("{")
     (folder / ".journal").unlink()  # its copy of the message would be used
     lines = tau_env.run("chat", "--session", folder.name, stdin=b"/compact\n").stderr.splitlines()
-    told = f"Message 3 of session {folder.name} could not be read; a line in place of it says so in this session."
+    told = f"Message 3 of session {folder.name} could not be read; "
+    told += "a line in place of it says so in this session."
     start = lines.index(notice(tau_env, 2))
     assert lines[start + 1 : start + 4] == [*NOTES.splitlines(), told]
 
