@@ -55,7 +55,8 @@ class Asked:
         self._before = termios.tcgetattr(fd)
         self._until = time.monotonic() + patience
         self._handlers = {
-            number: signal.signal(number, self._end) for number in (signal.SIGTERM, signal.SIGHUP)
+            number: signal.signal(number, self._end)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         }
         tty.setcbreak(fd, termios.TCSANOW)
         os.write(out, _QUESTION)
@@ -78,6 +79,7 @@ class Asked:
 
     def forget(self) -> None:
         """Leave the terminal as it was, and the answer unread."""
+        self._until = 0.0
         termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)

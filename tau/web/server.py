@@ -255,7 +255,8 @@ async def _take(data: str, tab: Tab, connection: Connection, view: View) -> View
         kind, *rest = json.loads(data)
         content: Any = rest[0] if rest else None
         if kind == "resize":
-            view = _view(content["width"], content["height"], "1" if view.light else "0")
+            width, height = int(content["width"]), int(content["height"])
+            view = _view(width, height, "1" if view.light else "0")
             await tab.resize(view)
         elif kind == "ping":
             connection.say("pong", str(content))
