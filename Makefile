@@ -37,7 +37,7 @@ chat: $(VENV)/.run ## Ask one question: make chat PROMPT="…"
 	@$(BIN)/tau run "$$PROMPT"
 
 test: $(VENV)/.dev ## Install everything and run the tests
-	@$(BIN)/python -m pytest --numprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-lowest: ## Run the tests with the oldest dependencies that are allowed
 	@$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import termios
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,17 +72,6 @@ def test_a_terminal_that_says_nothing_is_not_waited_for(tau_env: TauEnv, termina
     assert DARK_GROUND in app.bytes
     app.send("\x11")
     assert app.ended() == 0
-
-
-@pytest.mark.terminal
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_while_the_terminal_is_asked_leaves_it_as_it_was(
-    tau_env: TauEnv, terminal: Open, number: signal.Signals
-) -> None:
-    app = asked(terminal, "tui")
-    os.kill(app.process.pid, number)
-    assert app.ended() != 0
-    assert app.after[3] & (termios.ECHO | termios.ICANON) == app.before[3] & (termios.ECHO | termios.ICANON)
 
 
 @pytest.mark.terminal
