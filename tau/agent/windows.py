@@ -58,36 +58,10 @@ class SummarizingConversationManager(Window):
 
     The SDK reduces a window in a plain call, during which its loop stands still. So the call only notes that
     a summary is due, and the hook before the next model call, which is awaited, makes it.
-
-    Args:
-        window_size: Messages that are kept beside a summary, unless the newest turn has more.
-        prune_chars: Size from which on a tool result is cut when a request did not fit.
-        anchors_tokens: Room for the facts of messages that the window does not show.
-        count: How many messages the session has on record.
-        tell: Called with a sentence for the person when messages leave the window.
-        count_usage: Told what the call for a summary took.
     """
 
-    def __init__(
-        self,
-        *,
-        window_size: int,
-        prune_chars: int,
-        anchors_tokens: int,
-        count: Count,
-        tell: Tell,
-        count_usage: CountUsage,
-    ) -> None:
-        super().__init__(
-            window_size=window_size,
-            prune_chars=prune_chars,
-            anchors_tokens=anchors_tokens,
-            count=count,
-            tell=tell,
-            count_usage=count_usage,
-        )
-        self._due = False
-        self._failed = False
+    _due = False
+    _failed = False
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Be told of every model call, and awaited before it."""

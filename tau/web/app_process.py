@@ -21,6 +21,11 @@ log = logging.getLogger(__name__)
 CLOSE_SECONDS = 25.0
 """How long an app may take to end once it was told to; it gives its session 20 seconds to close."""
 
+UNCLEAR = (
+    "tau web did not understand what the app sent and ended it; the log says more, and the session is kept"
+)
+"""Told in the page before what the app said as it ended."""
+
 TEXT_SECONDS = 1.0
 """How long what it said last is waited for: a command that it left running may keep the pipe open."""
 
@@ -129,6 +134,7 @@ class AppProcess(AppService):
         assert process.stdout is not None
         assert process.stderr is not None
         text = asyncio.create_task(self._keep_text(process.stderr))
+        unclear = False
         try:
             if await _is_app(process.stdout):
                 await self._packets(process.stdout)
@@ -137,9 +143,12 @@ class AppProcess(AppService):
         except Exception:
             log.exception("What the app of a tab sent cannot be understood")
             self.tell(signal.SIGTERM)
+            unclear = True
         code = await process.wait()
         await asyncio.wait([text], timeout=TEXT_SECONDS)
         text.cancel()
+        if unclear:
+            self.text = f"{UNCLEAR}\n{self.text}"
         return code
 
     async def _packets(self, stream: asyncio.StreamReader) -> None:

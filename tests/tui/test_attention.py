@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import termios
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tau.tui.attention import notification, notifier
-from tau.tui.terminal_colours import Answer, understand
+from tau.tui.terminal_colours import Answer, Asked, understand
 from tests.terminal import Open, Terminal
 
 if TYPE_CHECKING:
@@ -72,6 +75,21 @@ def test_a_terminal_that_says_nothing_is_not_waited_for(tau_env: TauEnv, termina
     assert DARK_GROUND in app.bytes
     app.send("\x11")
     assert app.ended() == 0
+
+
+def test_a_signal_while_the_terminal_is_asked_leaves_it_as_it_was() -> None:
+    keys, terminal = os.openpty()
+    try:
+        before = termios.tcgetattr(terminal)
+        asked_for = Asked(terminal, terminal, patience=60)
+        assert termios.tcgetattr(terminal) != before
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert termios.tcgetattr(terminal) == before
+        assert asked_for.listen() == Answer(None, "")  # and is not waited for any more
+    finally:
+        os.close(keys)
+        os.close(terminal)
 
 
 @pytest.mark.terminal
