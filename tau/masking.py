@@ -9,8 +9,8 @@ secret when one of them is KEY, TOKEN, SECRET, CREDENTIAL, PAT or AUTH, also wit
 PASSWD, PASSPHRASE, PASS, PWD or APIKEY (``PGPASSWORD``, ``SSHPASS``). It does not when it is ``PWD`` or
 ``OLDPWD``, or its last word is FILE, PATH, DIR, ENV or SOCK; nor, where only AUTH or PAT speaks for it, when
 that is URL, URI, HOST, TYPE, METHOD or MODE. ASKPASS, BYPASS and COMPASS are other words. Of the values are
-left: the path of something that exists; what has fewer than 8 characters, or no digit and fewer than 12; and,
-where only AUTH or PAT speaks for it, a word of letters.
+left: the path of something that exists; what has fewer than 8 characters, or no digit and fewer than 12; one
+character over and over; and, where only AUTH or PAT speaks for it, a word of letters.
 
 All of it takes time in proportion to the text, whatever the text is.
 """
@@ -159,10 +159,12 @@ _values: set[str] = set()
 def remember(value: str) -> None:
     """Have a value masked from now on in this process.
 
-    A short word without a digit is left: local servers are given ``ollama`` for a key, and masking a word
-    that people write would hide more than it protects.
+    What stands in for a key is left, such as ``ollama`` or ``xxxxxxxxxxxxxxxx``: masking what people write
+    would hide more than it protects.
     """
     value = value.strip()
+    if len(set(value)) == 1:
+        return
     if len(value) >= 12 or (len(value) >= _SHORTEST and any(character.isdigit() for character in value)):
         _values.add(value)
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tau import masking
+
 if TYPE_CHECKING:
     from tests.terminal import Open, Terminal
 
@@ -56,6 +58,12 @@ def _sealed_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test gives for a key is an ordinary word in the next, as it is in another process."""
+    monkeypatch.setattr(masking, "_values", set())
 
 
 @dataclass

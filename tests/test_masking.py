@@ -108,6 +108,7 @@ def test_a_name_that_speaks_of_a_secret(name: str) -> None:
         ("TOKENIZERS", "hunter2hunter2"),
         ("MONKEY", "hunter2hunter2"),
         ("DB_PASS", "postgres"),
+        ("OPENAI_API_KEY", "x" * 40),
         ("DB_PASS", __file__),
         ("MY_KEY", str(Path(__file__).parent)),
     ],
