@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,12 +15,16 @@ if TYPE_CHECKING:
 COLLECT_SECONDS = 1.0
 """How often garbage is collected while a turn runs: many a line that Textual draws is a reference cycle."""
 
+LONG_SECONDS = 0.01
+"""A collection that took longer has looked at much that stays: that is set aside, so that the next one need
+not. A reply of 60,000 characters would take a fifth of a second to look through, each second."""
+
 FRAME_SECONDS = 0.01
 """How long after a frame: later than what came due meanwhile, and long before the next one."""
 
 REST_SECONDS = 5.0
-REST_TURNS = 20
-"""After so many turns everything is gone through, which takes longer, once no turn has run for a while."""
+REST_TIMES = 20
+"""Set aside so often, everything is gone through, which takes longer, once no turn has run for a while."""
 
 YOUNG, MIDDLE, OLD = 700, 5, 100
 """Python's thresholds. What is young it still collects itself, in a millisecond or two; what is old only when
@@ -43,22 +48,23 @@ def settle() -> None:
 class Collector:
     """Collects the garbage of the turns on a screen, between two frames.
 
-    What stays of a turn that is over is set aside, so that a collection in the next one looks at little.
-    Widgets that are removed later are then found at rest only.
+    What stays of a turn that is over, or that writes much, is set aside, so that the next collection looks at
+    little. What of it goes later is then found at rest only.
     """
 
     def __init__(self, screen: Screen[None]) -> None:
         self._screen = screen
         self._timer: Timer | None = None
         self._rest: Timer | None = None
-        self._turns = 0
+        self._set_aside = 0
 
     def begin(self) -> None:
         """A turn runs."""
         if self._rest is not None:
             self._rest.stop()
         if self._timer is None:
-            self._timer = self._screen.set_interval(COLLECT_SECONDS, partial(self._after_frame, _collect))
+            collect = partial(self._after_frame, self._collect)
+            self._timer = self._screen.set_interval(COLLECT_SECONDS, collect)
 
     def end(self) -> None:
         """No turn runs any more."""
@@ -66,23 +72,27 @@ class Collector:
             return
         self._timer.stop()
         self._timer = None
-        self._turns += 1
-        self._after_frame(_set_aside)
-        if self._turns >= REST_TURNS:
+        self._after_frame(self._end)
+        if self._set_aside >= REST_TIMES:
             self._rest = self._screen.set_timer(REST_SECONDS, self._collect_all)
 
+    def _collect(self) -> None:
+        begin = time.thread_time()
+        gc.collect()
+        if time.thread_time() - begin > LONG_SECONDS:
+            self._freeze()
+
+    def _end(self) -> None:
+        gc.collect(1)  # the rest was looked through within the last second; what is missed, at rest
+        self._freeze()
+
+    def _freeze(self) -> None:
+        gc.freeze()
+        self._set_aside += 1
+
     def _collect_all(self) -> None:
-        self._turns = 0
+        self._set_aside = 0
         settle()
 
     def _after_frame(self, collect: Callable[[], object]) -> None:
         self._screen.call_after_refresh(self._screen.set_timer, FRAME_SECONDS, collect)
-
-
-def _collect() -> None:
-    gc.collect()  # given as it is, Textual would work out its signature, which takes longer
-
-
-def _set_aside() -> None:
-    gc.collect(1)  # the rest was looked through within the last second; what is missed, at rest
-    gc.freeze()

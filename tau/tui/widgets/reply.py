@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -11,6 +15,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions
 from textual.widget import Widget
+from textual.worker import Worker
 
 from tau.display import visible
 from tau.tui import markdown
@@ -24,6 +29,54 @@ READING_WIDTH = 110
 
 COLOURED_WHILE_STREAMING = 4_000
 """Characters of the part being written above which its code is coloured only at the end."""
+
+READ_AT_ONCE = 10_000
+"""Characters of a finished reply above which it is read beside the screen: it takes about 2 ms a thousand."""
+
+READ_SHARE = 4
+"""A long last part is read again after so many times as long as reading it took."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A text from some place on as blocks, and as lines where a width is given.
+
+    Attributes:
+        settled: Blocks that nothing that follows can change.
+        last: The others.
+        links: The addresses of the links of all of them, of which `settled_links` are in settled ones.
+        settled_to: How many characters are settled.
+        width: For which they are laid out.
+    """
+
+    settled: list[markdown.Block]
+    last: list[markdown.Block]
+    links: list[str]
+    settled_links: int
+    settled_to: int
+    width: int | None
+    settled_lines: list[Line]
+    last_lines: list[Line]
+
+
+def _read(
+    source: str, width: int | None, *, links_before: int, begins: bool, ansi: bool, whole: bool
+) -> _Reading:
+    colour = whole or len(source) <= COLOURED_WHILE_STREAMING
+    parsed = parse(source, links_before=links_before, ansi=ansi, colour=colour)
+    blocks, links, settled_to = list(parsed.blocks), list(parsed.links), 0
+    settled: list[markdown.Block] = []
+    settled_links = 0
+    if not whole and parsed.last_line > 0:
+        before = "".join(source.splitlines(keepends=True)[: parsed.last_line])
+        part = parse(before, links_before=links_before, ansi=ansi)
+        settled, settled_links, settled_to = list(part.blocks), len(part.links), len(before)
+        blocks = blocks[len(settled) :]
+    settled_lines, last_lines = [], []
+    if width is not None:
+        settled_lines = lay_out(settled, width, begins=begins)
+        last_lines = lay_out(blocks, width, begins=begins and not settled)
+    return _Reading(settled, blocks, links, settled_links, settled_to, width, settled_lines, last_lines)
 
 
 class Reply(Block, Widget):
@@ -40,6 +93,7 @@ class Reply(Block, Widget):
         self._written = text
         self._source = visible(text)
         self._pointed_piece: int | None = None
+        self._following: Worker[None] | None = None
         self._settled: list[markdown.Block] = []
         self._last: list[markdown.Block] = []
         self._links: list[str] = []
@@ -62,69 +116,106 @@ class Reply(Block, Widget):
         """Show a further piece of the reply."""
         self._written += piece
         self._source += visible(piece)
+        if self._width <= 0:  # not laid out yet
+            self._take(self._reader(None)())
+            self.refresh(layout=True)
+        elif len(self._source) - self._read_to > READ_AT_ONCE:
+            if self._following is None or self._following.is_finished:
+                self._following = self.run_worker(self._follow())
+        else:
+            self._show(self._reader(self._width)())
+
+    def finish(self, text: str) -> None:
+        """Show the whole reply once more, as one document: pieces may have been read differently."""
+        self._written, self._source = text, visible(text)
+        if self._following is not None:
+            self._following.cancel()
+        if len(text) > READ_AT_ONCE and self._width > 0:
+            self._following = self.run_worker(self._read_again())
+            return
+        self._begin_again()
+        self._take(self._reader(None, whole=True)())
+        self.refresh(layout=True)
+
+    # Reading -----------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        """Read a long last part beside the screen for as long as it grows, and seldom enough."""
+        read = -1
+        while read < len(self._source):
+            read, begin = len(self._source), time.monotonic()
+            self._show(await asyncio.to_thread(self._reader(self._width)))
+            await asyncio.sleep(READ_SHARE * (time.monotonic() - begin))
+
+    async def _read_again(self) -> None:
+        """Read a long text as one document, beside the screen, which goes on with what it has."""
+        reading = await asyncio.to_thread(self._reader(self._width, whole=True))
+        self._begin_again()
+        self._show(reading)
+
+    def _begin_again(self) -> None:
+        self._settled, self._settled_lines, self._settled_links, self._read_to = [], [], 0, 0
+        self._strips.clear()
+        self._drawn = 0
+
+    def _reader(self, width: int | None, *, whole: bool = False) -> Callable[[], _Reading]:
+        """What reads the text from where it is settled, on whatever thread."""
+        return partial(
+            _read,
+            self._source[0 if whole else self._read_to :],
+            width,
+            links_before=0 if whole else self._settled_links,
+            begins=whole or not self._settled,
+            ansi=self.app.native_ansi_color,
+            whole=whole,
+        )
+
+    def _show(self, reading: _Reading) -> None:
+        """Draw what was read: the lines from the settled ones on, or all the screen where there are more."""
         width, drawn = self._width, self._drawn
         height = len(self._settled_lines) + len(self._last_lines)
-        self._read()
-        if width <= 0:  # not laid out yet
-            self.refresh(layout=True)
-            return
+        self._take(reading)
         settled, last = self._lines_at(width)
         if len(settled) + len(last) == height:
             self.refresh(Region(0, drawn, self.size.width, height - drawn))
         else:
             self.refresh(layout=True)
 
-    def finish(self, text: str) -> None:
-        """Show the whole reply once more, as one document: pieces may have been read differently."""
-        self._written, self._source = text, visible(text)
-        self._settled, self._settled_links, self._read_to = [], 0, 0
-        self._width = -1
-        self._read(whole=True)
-        self.refresh(layout=True)
-
-    # Reading -----------------------------------------------------------------------------------
-
-    def _read(self, *, whole: bool = False) -> None:
-        rest = self._source[self._read_to :]
-        parsed = parse(
-            rest,
-            links_before=self._settled_links,
-            ansi=self.app.native_ansi_color,
-            colour=whole or len(rest) <= COLOURED_WHILE_STREAMING,
-        )
-        self._links[self._settled_links :] = parsed.links
-        self._last = list(parsed.blocks)
+    def _take(self, reading: _Reading) -> None:
+        self._links[self._settled_links :] = reading.links
+        self._settled += reading.settled
+        self._settled_links += reading.settled_links
+        self._read_to += reading.settled_to
+        self._last = reading.last
         self._parsed = True
         self._laid_out = False
-        if not whole and parsed.last_line > 0:
-            lines = rest.splitlines(keepends=True)
-            before = "".join(lines[: parsed.last_line])
-            settled = parse(before, links_before=self._settled_links, ansi=self.app.native_ansi_color)
-            if self._width > 0:
-                begins = not self._settled
-                self._settled_lines += lay_out(settled.blocks, self._width, begins=begins)
-            self._settled += settled.blocks
-            self._settled_links += len(settled.links)
-            self._last = self._last[len(settled.blocks) :]
-            self._read_to += len(before)
+        if reading.width == self._width:
+            self._settled_lines += reading.settled_lines
+            self._lay_out(reading.last_lines)
+        else:
+            self._width = -1
 
     def _lines_at(self, width: int) -> tuple[list[Line], list[Line]]:
         width = min(width, READING_WIDTH)
         if not self._parsed:
-            self._read(whole=True)
+            self._take(self._reader(None, whole=True)())
         if self._width != width:
             self._width = width
             self._settled_lines = lay_out(self._settled, width, begins=True)
             self._strips.clear()
             self._laid_out = False
         if not self._laid_out:
-            self._last_lines = lay_out(self._last, width, begins=not self._settled)
-            for y in [y for y in self._strips if y >= self._drawn]:
-                del self._strips[y]
-            self._drawn = len(self._settled_lines)
-            self._laid_out = True
-            self.lines_changed()
+            self._lay_out(lay_out(self._last, width, begins=not self._settled))
         return self._settled_lines, self._last_lines
+
+    def _lay_out(self, last_lines: list[Line]) -> None:
+        """Have other last lines behind the settled ones."""
+        for y in range(self._drawn, self._drawn + len(self._last_lines)):
+            self._strips.pop(y, None)
+        self._last_lines = last_lines
+        self._drawn = len(self._settled_lines)
+        self._laid_out = True
+        self.lines_changed()
 
     def _laid_out_lines(self) -> tuple[list[Line], list[Line]]:
         """The lines as they were laid out; to ask for the size of what is out of sight would take long."""
