@@ -36,8 +36,10 @@ chat: $(VENV)/.run ## Ask one question: make chat PROMPT="…"
 	@$(BIN)/tau model install --yes --if-needed
 	@$(BIN)/tau run "$$PROMPT"
 
+# The command is started a thousand times: what Python compiled for the first start serves the others.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.dev ## Install everything and run the tests
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test-lowest: ## Run the tests with the oldest dependencies that are allowed
 	@$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt

@@ -13,6 +13,7 @@
     ├── StoreError               a session store as a whole (place, disk, permission)
     │   ├── MessageExists        an append would overwrite
     │   └── StoreWriteFailed     the disk refused; nothing was counted
+    ├── MemoryRefused            a memory file that is not read or changed
     ├── PluginError              an entry point that does not load
     ├── ModelError               a model that cannot be used
     │   ├── ModelNotReady        a key, package, server or file is missing
@@ -62,6 +63,10 @@ class PluginError(TauError):
     """An entry point that is missing, does not import, or does not do what its group asks for."""
 
     exit_code = 2
+
+
+class MemoryRefused(TauError):
+    """A memory file, or the folder of one, that cannot be read or changed as asked."""
 
 
 class StoreError(TauError):

@@ -32,6 +32,7 @@ class Terminal:
         self.process: pexpect.spawn[bytes] = pexpect.spawn(
             command, list(arguments), cwd=str(tau_env.directory), env=environ, dimensions=(30, 100), timeout=1
         )
+        self.process.ptyproc.delayafterclose = 0  # its end is waited for
         self.after: list[Any] = []
         self.before: list[Any] = termios.tcgetattr(self.process.child_fd)
 
@@ -87,6 +88,7 @@ class Terminal:
         while self.read():
             assert time.monotonic() < end, f"did not end\n{self.text()}"
         self.after = termios.tcgetattr(self.process.child_fd)
+        self.process.wait()
         self.process.close()
         status = self.process.signalstatus
         return -status if status else int(self.process.exitstatus or 0)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from heapq import merge
+from operator import itemgetter
 from typing import Any
 
 from tau.agent.anchor_budget import TOKEN, cost
@@ -49,6 +51,7 @@ _LONGEST_RUN = 160
 _MOST_OF_A_TEXT = 60
 _MOST_OF_A_RESULT, _MOST_OF_A_KIND = 8, 4
 _MOST_ITEMS = 2_000
+_SORTED_AT_ONCE = 5_000
 _TOOLS_SHARE = 5
 _RUN_KEYS = ("command", "cmd")
 _FROM_RESULTS = (Kind.URL, Kind.PATH, Kind.HASH, Kind.TICKET, Kind.HOST, Kind.MAIL, Kind.VERSION)
@@ -136,57 +139,76 @@ def _joins(left: str, right: str) -> bool:
     return all(char and (char == "_" or (char.isalnum() and char < "\u2e80")) for char in (left, right))
 
 
+class Facts:
+    """The facts of messages, which are read one after the other, and lists of those that a text lacks."""
+
+    def __init__(self) -> None:
+        self._found = _Found()
+        self._read = 0
+
+    def read(self, message: Message) -> None:
+        """Take the facts of the next message.
+
+        Args:
+            message: In the Converse form, newer than those before; blocks of unknown kinds are passed over.
+        """
+        _gather(self._found, self._read, message)
+        self._read += 1
+
+    def lacking(self, summary: str, *, tokens: int) -> str:
+        """The facts that `summary` lacks, as a compact list of lines.
+
+        The person's come first, then the model's, then those of tools; within that by use and recency. A
+        list that an earlier compaction added to a summary is carried on line by line, after what is new.
+
+        Args:
+            summary: What stands for the messages from now on.
+            tokens: What the list may cost, estimated so that it is rather less.
+
+        Returns:
+            Blocks under `HEADINGS`, parted by blank lines, with a last line that counts what had no room,
+            now or in an earlier list; or ``""`` when nothing is lacking, or not even that line fits.
+        """
+        if tokens <= 0:
+            return ""
+        found, known = self._found, Known(summary)
+        budget = tokens * TOKEN
+        lines: list[tuple[Source, str]] = []
+        for width in WIDTHS:
+            lines = _prose(found, known, width)
+            if sum(cost(_ITEM + line) + cost("\n") for _, line in lines) <= budget - budget // _TOOLS_SHARE:
+                break
+        shown = "\n".join(line for _, line in lines)[:budget]  # where there is more, no tool's item has room
+        covered = Known(f"{summary}\n{shown}")
+        more = found.more + max(0, len(found.items) - _MOST_ITEMS)
+        return _render(lines, _tools(found, covered), budget, more)
+
+
 def anchors(messages: Sequence[Message], summary: str, *, tokens: int) -> str:
-    """The facts of `messages` that `summary` lacks, as a compact list of lines.
-
-    The person's come first, then the model's, then those of tools; within that by use and recency. A list
-    that an earlier compaction added to a summary is carried on line by line, after what is new.
-
-    Args:
-        messages: In the Converse form, oldest first; blocks of unknown kinds are passed over.
-        summary: What stands for them from now on.
-        tokens: What the list may cost, estimated so that it is rather less.
-
-    Returns:
-        Blocks under `HEADINGS`, parted by blank lines, with a last line that counts what had no room, now or
-        in an earlier list; or ``""`` when nothing is lacking, or not even that line fits.
-    """
-    if tokens <= 0:
-        return ""
-    found = _gather(messages)
-    known = Known(summary)
-    budget = tokens * TOKEN
-    lines: list[tuple[Source, str]] = []
-    for width in WIDTHS:
-        lines = _prose(found, known, width)
-        if sum(cost(_ITEM + line) + cost("\n") for _, line in lines) <= budget - budget // _TOOLS_SHARE:
-            break
-    shown = "\n".join(line for _, line in lines)[:budget]  # where there is more, no tool's item has room
-    covered = Known(f"{summary}\n{shown}")
-    more = found.more + max(0, len(found.items) - _MOST_ITEMS)
-    return _render(lines, _tools(found, covered), budget, more)
+    """The facts of `messages`, oldest first, that `summary` lacks, as `Facts.lacking` lists them."""
+    facts = Facts()
+    for message in messages:
+        facts.read(message)
+    return facts.lacking(summary, tokens=tokens)
 
 
-def _gather(messages: Sequence[Message]) -> _Found:
-    found = _Found()
-    for index, message in enumerate(messages):
-        content = message.get("content")
-        if along := attached(message):  # nothing of it is the person's word
-            for item in along:
-                if item.kind == "command":
-                    _read_call(found, index, {"input": {"command": item.command}})
-                    _add_capped(found, index, item.text)
-            content = own_blocks(message)
-        for block in [{"text": content}] if isinstance(content, str) else content or ():
-            if not isinstance(block, dict):
-                continue
-            if isinstance(block.get("text"), str):
-                _read_text(found, index, block["text"], person=message.get("role") == "user")
-            for name, take in (("toolUse", _read_call), ("toolResult", _read_result)):
-                value = block.get(name)
-                if isinstance(value, dict):
-                    take(found, index, value)
-    return found
+def _gather(found: _Found, index: int, message: Message) -> None:
+    content = message.get("content")
+    if along := attached(message):  # nothing of it is the person's word
+        for item in along:
+            if item.kind == "command":
+                _read_call(found, index, {"input": {"command": item.command}})
+                _add_capped(found, index, item.text)
+        content = own_blocks(message)
+    for block in [{"text": content}] if isinstance(content, str) else content or ():
+        if not isinstance(block, dict):
+            continue
+        if isinstance(block.get("text"), str):
+            _read_text(found, index, block["text"], person=message.get("role") == "user")
+        for name, take in (("toolUse", _read_call), ("toolResult", _read_result)):
+            value = block.get(name)
+            if isinstance(value, dict):
+                take(found, index, value)
 
 
 def _read_text(found: _Found, index: int, text: str, *, person: bool) -> None:
@@ -342,8 +364,11 @@ def _prose(found: _Found, known: Known, width: int) -> list[tuple[Source, str]]:
             ranked.append(
                 ((passage.source, last < 0, weak, -score, -last, order), passage.source, _flat(text))
             )
-    ranked.sort(key=lambda each: each[0])
-    return [(source, text) for _, source, text in ranked if text]
+    # A sort lets no other thread in until it is done.
+    runs = [ranked[at : at + _SORTED_AT_ONCE] for at in range(0, len(ranked), _SORTED_AT_ONCE)]
+    for run in runs:
+        run.sort(key=itemgetter(0))
+    return [(source, text) for _, source, text in merge(*runs, key=itemgetter(0)) if text]
 
 
 def _whole(sentence: Sentence) -> Anchor:

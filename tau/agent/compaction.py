@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,6 +11,7 @@ from strands import Agent
 from tau.agent.history import begins_turn, is_summary
 from tau.agent.reading import ContextReading
 from tau.agent.recorder import Recorder
+from tau.agent.steps import Steps, aside
 from tau.agent.summarizer import Summarizer, SummaryFailed
 from tau.agent.titles import write_title
 from tau.agent.turn import CountUsage, Emit
@@ -79,7 +79,7 @@ def find_cut(
     return Cut(starts[-turns] if turns else len(messages), turns)
 
 
-def summary_text(notes: str, summarized: Sequence[Message], *, cut: Cut, anchors_tokens: int) -> str:
+def summary_text(notes: str, summarized: Sequence[Message], *, cut: Cut, anchors_tokens: int) -> Steps[str]:
     """What the summary of a session says: the model's notes, and what code adds so that nothing is lost.
 
     Args:
@@ -92,8 +92,9 @@ def summary_text(notes: str, summarized: Sequence[Message], *, cut: Cut, anchors
     newest = next((own_text(m) for m in reversed(summarized) if begins_turn(m) and not is_summary(m)), "")
     if not cut.turns and newest and newest not in notes:
         parts.append(f"{NEWEST_REQUEST}\n\n{cut_text(newest, HEAD + TAIL)}")
-    if found := facts_of(summarized, "\n\n".join(parts), tokens=anchors_tokens):
-        parts.append(found)
+    facts = yield from facts_of(summarized)
+    if listed := facts.lacking("\n\n".join(parts), tokens=anchors_tokens):
+        parts.append(listed)
     return "\n\n".join(parts)
 
 
@@ -138,6 +139,10 @@ class Compaction:
     def _messages(self) -> list[Message]:
         """The messages in memory, as the plain dicts they are."""
         return cast("list[Message]", self._agent.messages)
+
+    async def prepare(self) -> None:
+        """Have in memory all that the model would be sent, before anything is cut there."""
+        await self._window.read_unread(self._agent)
 
     def find_cut(self, keep_turns: int) -> Cut | None:
         """Where the last `keep_turns` turns begin in memory; None when there is nothing to summarize."""
@@ -203,7 +208,7 @@ class Compaction:
                 raise
             notes = await summarizer.summarize(older, room=half, focus=focus)  # the window is not declared
         tokens = facts_room(anchors_tokens, self._agent.model)
-        return await asyncio.to_thread(summary_text, notes, older, cut=cut, anchors_tokens=tokens)
+        return await aside(summary_text(notes, older, cut=cut, anchors_tokens=tokens))
 
     async def write_title(self, emit: Emit) -> str:
         """A title for the conversation, by the model; empty when nothing was said yet.

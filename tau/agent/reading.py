@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from strands import Agent
@@ -28,11 +28,13 @@ class ContextReading:
 
     Args:
         agent: Whose conversation it is.
+        coming: About how many characters come before the messages until the request is made.
     """
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, *, coming: Callable[[], int]) -> None:
         self._agent = agent
-        self._ratio = CHARS_A_TOKEN
+        self._coming = coming
+        self._learnt: float | None = None
         self._counted: tuple[int, int] | None = None
         self._provider_counts = False
         self._overhead: tuple[int, int] = (0, 0)
@@ -40,13 +42,18 @@ class ContextReading:
     @property
     def tokens(self) -> int:
         """About how many tokens the next request has, as the conversation stands."""
-        chars = size(self._messages)
+        chars = self._chars_of(self._messages)
         whole = (chars + self._overhead_chars()) / self._ratio
         if self._counted is None:
             return round(whole)
         tokens, counted_chars = self._counted
         # What has left since the count is estimated, so the estimate of the whole bounds it from below.
         return round(max(tokens + (chars - counted_chars) / self._ratio, whole / 2))
+
+    @property
+    def chars_a_token(self) -> float | None:
+        """Characters of a token as a provider's counts have shown, or None while none has."""
+        return self._learnt
 
     @property
     def is_counted(self) -> bool:
@@ -74,7 +81,7 @@ class ContextReading:
         self._counted = None
         messages = self._messages
         if tokens is not None:
-            self._counted = tokens, size(messages)
+            self._counted = tokens, self._chars_of(messages)
             return
         for at in reversed(range(len(messages))):
             usage = messages[at].get("metadata", {}).get("usage")
@@ -82,9 +89,18 @@ class ContextReading:
                 self._take(count_usage(usage), messages[: at + 1])
                 return
 
+    def known(self, chars_a_token: float) -> None:
+        """Take the characters of a token as they were known before, unless a count has shown them since."""
+        if self._learnt is None:
+            self._learnt = _bounded(chars_a_token)
+
     def forget(self) -> None:
         """The messages are others now; how long a token is stays known."""
         self._counted = None
+
+    @property
+    def _ratio(self) -> float:
+        return self._learnt or CHARS_A_TOKEN
 
     @property
     def _messages(self) -> list[Message]:
@@ -94,12 +110,16 @@ class ContextReading:
     def _take(self, usage: Usage, messages: Sequence[Message]) -> None:
         if not usage.request_tokens:
             return
-        tokens, chars = usage.request_tokens + usage.output_tokens, size(messages)
+        tokens, chars = usage.request_tokens + usage.output_tokens, self._chars_of(messages)
         whole = chars + self._overhead_chars()
         if whole >= LEAST_COUNTED:
-            self._ratio = min(max(whole / tokens, FEWEST), MOST)
+            self._learnt = _bounded(whole / tokens)
         self._provider_counts = True
         self._counted = tokens, chars
+
+    def _chars_of(self, messages: Sequence[Message]) -> int:
+        """The characters of the first messages in memory, with what still comes before them."""
+        return size(messages) + self._coming()
 
     def _overhead_chars(self) -> int:
         """Characters of the system prompt and of the tools, which every request has."""
@@ -109,3 +129,7 @@ class ContextReading:
             chars = len(json.dumps(specs, default=str)) + len(self._agent.system_prompt or "")
             self._overhead = tools, chars
         return self._overhead[1]
+
+
+def _bounded(chars_a_token: float) -> float:
+    return min(max(chars_a_token, FEWEST), MOST)

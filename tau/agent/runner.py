@@ -164,7 +164,7 @@ class AgentRunner:
             # One call after the other: what a question shows is what the calls before it have left.
             tool_executor=SequentialToolExecutor(),
         )
-        self.reading = ContextReading(self._agent)
+        self.reading = ContextReading(self._agent, coming=lambda: self._window.unread_chars)
         self.reading.restore(context_tokens, count_usage)
         self.compaction = Compaction(
             self._agent,

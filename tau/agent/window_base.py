@@ -7,12 +7,14 @@ from typing import Any, cast
 
 from strands import Agent
 from strands.agent.conversation_manager.conversation_manager import ConversationManager
-from strands.hooks import AfterModelCallEvent, HookRegistry
+from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
 from strands.types.exceptions import ContextWindowOverflowException
 
+from tau.agent.steps import at_once
 from tau.agent.window_cuts import cut_by_count, cut_by_size, newest_turn, pruned, size
 from tau.agent.window_lead import Lead, facts_room, index_or
 from tau.agent.window_told import left_out, shortened
+from tau.agent.window_unread import AT_ONCE, Unread
 from tau.sessions.records import Message
 from tau.tools.spill import HEAD, TAIL
 
@@ -40,7 +42,7 @@ FEWEST_KEPT = 2
 Count = Callable[[], int]
 Tell = Callable[[str], None]
 CountUsage = Callable[[Mapping[str, Any]], None]
-_Before = tuple[list[Message], Lead, int, int, int, list[int]]
+_Before = tuple[list[Message], Lead, Unread | None, int, int, int, list[int]]
 
 
 class Window(ConversationManager):
@@ -50,6 +52,9 @@ class Window(ConversationManager):
     its lead: a summary, and what code took from the messages that left without one. Restoring this state
     gives the same window; the record itself is never changed. Messages that went because a request did not
     fit come back when none of the shorter requests was answered either.
+
+    Of many messages that leave at once, the facts are read off the loop before the next request is made.
+    Until then the state is what it was before, so that nothing is lost should it not come to that.
 
     Args:
         window_size: Messages that are kept.
@@ -78,6 +83,7 @@ class Window(ConversationManager):
         self._tell = tell
         self._count_usage = count_usage
         self._lead = Lead()
+        self._unread: Unread | None = None
         self._rest = 1
         self._cut_before = [0] * (1 + len(SHORTER))
         self._shortened = self._told_shortened = self._halved = False
@@ -92,11 +98,14 @@ class Window(ConversationManager):
     # What the SDK calls --------------------------------------------------------------------------
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
-        """Be told of every model call."""
+        """Be awaited before every model call, ahead of hooks of the agent's own, and told of its end."""
+        registry.add_callback(BeforeModelCallEvent, self._before_model_call)
         registry.add_callback(AfterModelCallEvent, self._after_model_call)
 
     def get_state(self) -> dict[str, Any]:
         """What `restore_from_session` needs, as plain JSON."""
+        if self._unread is not None:
+            return self._unread.state
         return {
             **super().get_state(),
             "rest_from": self._rest,
@@ -121,7 +130,7 @@ class Window(ConversationManager):
         held = [state.get("pruned_before"), *(shorter if isinstance(shorter, list) else [])]
         held += [0] * len(self._cut_before)
         self._cut_before = [index_or(each, 0) for each in held[: len(self._cut_before)]]
-        self._lead = Lead.restored(state)
+        self._lead, self._unread = Lead.restored(state), None
         return [*self._lead.messages] or None
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
@@ -173,6 +182,21 @@ class Window(ConversationManager):
         """Those of them that are not on record; a summary that the session begins with is."""
         return self.lead if not self._lead.on_record else 0
 
+    @property
+    def unread_chars(self) -> int:
+        """About how many characters `read_unread` will add."""
+        return self._unread.chars if self._unread is not None else 0
+
+    async def read_unread(self, agent: Agent) -> None:
+        """Read the facts of messages that have left before a request is made of those that are here.
+
+        The loop stays free. A cancelled task leaves all as it was.
+        """
+        if self._unread is not None:
+            lead = await self._unread.read()
+            self._unread = None
+            self._begin_with(agent, lead)
+
     def prune_before(self, agent: Agent, end: int) -> bool:
         """Show the long results of the messages before a position cut, from now on.
 
@@ -202,7 +226,7 @@ class Window(ConversationManager):
 
     def restart(self) -> None:
         """Forget this window: the next `apply_management` begins that of another session."""
-        self._lead = Lead()
+        self._lead, self._unread = Lead(), None
         self.removed_message_count, self._rest = 0, 1
         self._cut_before = [0] * len(self._cut_before)
         self._inserted = 0
@@ -226,6 +250,9 @@ class Window(ConversationManager):
         """Leave out messages before the newest turn, of which there are some, or see to it."""
         raise NotImplementedError
 
+    async def _before_model_call(self, event: BeforeModelCallEvent) -> None:
+        await self.read_unread(event.agent)
+
     def _after_model_call(self, event: AfterModelCallEvent) -> None:
         if event.stop_response is not None:  # it did fit
             if self._gone:
@@ -248,12 +275,14 @@ class Window(ConversationManager):
     def _remember(self, agent: Agent) -> None:
         """Hold on to the window as it was before anything went that comes back when it went for nothing."""
         if self._before is None:
-            removed, held = self.removed_message_count, [*messages_of(agent)]
-            self._before = (held, self._lead, removed, self._rest, self._inserted, [*self._cut_before])
+            held, lead = [*messages_of(agent)], (self._lead, self._unread)
+            place = (self.removed_message_count, self._rest, self._inserted)
+            self._before = (held, *lead, *place, [*self._cut_before])
 
     def _put_back(self, agent: Agent, before: _Before) -> None:
         """Bring back the messages that went for nothing."""
-        held, self._lead, self.removed_message_count, self._rest, self._inserted, cut_before = before
+        held, self._lead, self._unread, *place, cut_before = before
+        self.removed_message_count, self._rest, self._inserted = place
         messages_of(agent)[:] = held
         self._cut_before[1:] = cut_before[1:]
         self._cut_remembered(agent)
@@ -331,7 +360,7 @@ class Window(ConversationManager):
     def _may_fit(self, agent: Agent) -> bool:
         """Whether the messages may fit into the model's declared window; where none is, they may."""
         tokens = agent.model.context_window_limit
-        return not tokens or size(messages_of(agent)) <= tokens * MOST_CHARS
+        return not tokens or size(messages_of(agent)) + self.unread_chars <= tokens * MOST_CHARS
 
     def _share_cut(self, agent: Agent, shares: tuple[float, ...]) -> int:
         """The position before which messages go, by what may stay this time."""
@@ -347,7 +376,7 @@ class Window(ConversationManager):
         """Leave out the messages before position `cut`, since they do not fit."""
         going = messages_of(agent)[self.lead : cut]
         self._gone += len(going)
-        self._let_go(agent, cut, cut + 1, size(self._lead.messages) + int(size(going) * MOST_TOLD))
+        self._let_go(agent, cut, cut + 1, int(size(going) * MOST_TOLD))
 
     def _let_calls_go(self, agent: Agent) -> bool:
         """Leave out the first calls of the running turn, whose request stays. Returns whether any went."""
@@ -361,20 +390,25 @@ class Window(ConversationManager):
             going = messages[lead + first + 1 : lead + rest]
             if going:
                 self._gone += len(going)
-                most_lead = size(self._lead.messages) + int(size(going) * MOST_TOLD)
-                self._let_go(agent, lead + first, lead + rest, most_lead)
+                self._let_go(agent, lead + first, lead + rest, int(size(going) * MOST_TOLD))
                 if self._may_fit(agent):
                     break
         return size(messages) < before
 
-    def _let_go(self, agent: Agent, first: int, rest: int, most: int | None = None) -> None:
-        """Leave out messages as `_leave_out` does, and keep their facts in a lead of the size `most`."""
+    def _let_go(self, agent: Agent, first: int, rest: int, growth: int | None = None) -> None:
+        """Leave out messages as `_leave_out` does, and keep their facts in a lead that grows by `growth`."""
         messages = messages_of(agent)
         going = [*messages[self.lead : first], *messages[first + 1 : rest]]
-        if going:
-            tokens = facts_room(self.anchors_tokens, agent.model)
-            lead = self._lead.grown(going, tokens=tokens, most=most)
-            self._leave_out(agent, first, rest, lead)
+        if not going:
+            return
+        tokens = facts_room(self.anchors_tokens, agent.model)
+        if tokens and (self._unread is not None or size(going) > AT_ONCE):
+            unread = self._unread or Unread(self._lead, self.get_state())
+            self._unread = unread.with_more(going, tokens=tokens, growth=growth)
+            lead = self._lead.awaiting(len(going))
+        else:
+            lead = at_once(self._lead.grown(going, tokens=tokens, growth=growth))
+        self._leave_out(agent, first, rest, lead)
 
     def _leave_out(self, agent: Agent, first: int, rest: int, lead: Lead) -> None:
         """Have `lead` stand for the messages before `first`, and for those after it and before `rest`."""

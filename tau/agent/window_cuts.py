@@ -17,6 +17,7 @@ BINARY_CHARS = 6_000
 """What an image or a document counts for in a size: about as many tokens as text of this length."""
 
 _GONE = re.compile(r"\n\[… ([\d,]+) characters are left out here …\]\n")
+_GONE_BYTES = re.compile(r"\[(?:\w{1,20} )?(?:image|document|video), [\d,]+ bytes, is left out here\]")
 _NEAR = 64
 """So far from its place at most is the line that an earlier cut has left."""
 
@@ -128,7 +129,8 @@ def _pruned_block(block: dict[str, Any], limit: int, head: int, tail: int) -> di
 
 def _text(item: dict[str, Any]) -> str | None:
     if "text" in item:
-        return str(item["text"])
+        text = str(item["text"])
+        return None if _GONE_BYTES.fullmatch(text) else text  # else a second cut would take it for the tail
     return json.dumps(item["json"], ensure_ascii=False, default=str) if "json" in item else None
 
 

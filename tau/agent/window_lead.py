@@ -8,8 +8,9 @@ from typing import Any
 
 from strands.models import Model
 
-from tau.agent.anchors import anchors
+from tau.agent.anchors import Facts
 from tau.agent.history import is_summary, text_of, without_secrets
+from tau.agent.steps import Steps
 from tau.agent.window_cuts import size
 from tau.agent.window_summary import ACKNOWLEDGED, INTRODUCTION, NOTED, note
 from tau.sessions.records import SUMMARY_OPENING, Message
@@ -57,7 +58,7 @@ class Lead:
         return cls(text, len(text))
 
     @classmethod
-    def summarizing(cls, summary: str, messages: Sequence[Message], *, tokens: int) -> Lead:
+    def summarizing(cls, summary: str, messages: Sequence[Message], *, tokens: int) -> Steps[Lead]:
         """A summary that a model wrote, and the facts of `messages` that it lacks.
 
         Args:
@@ -67,11 +68,13 @@ class Lead:
         """
         most = (size(messages) + len(summary)) // 2
         text = f"{INTRODUCTION}\n\n{summary}"
+        found = yield from facts_of(messages)
         for budget in _budgets(tokens):
-            facts = facts_of(messages, summary, tokens=budget)
-            if facts and len(text) + len(facts) <= most:
-                text = f"{text}\n\n{facts}"
+            listed = found.lacking(summary, tokens=budget)
+            if listed and len(text) + len(listed) <= most:
+                text = f"{text}\n\n{listed}"
                 break
+            yield
         return cls(text, len(text))
 
     @property
@@ -99,6 +102,11 @@ class Lead:
         return self.text[: self.summary_chars]
 
     @property
+    def facts(self) -> str:
+        """The list of facts of what has left since."""
+        return self.text[self.summary_chars :].strip().partition("\n\n")[2]
+
+    @property
     def on_record(self) -> bool:
         """Whether it stands in the place of the two messages that the session begins with."""
         return self.text.startswith(SUMMARY_OPENING)
@@ -107,7 +115,7 @@ class Lead:
         """The summary without what was added to it, for a window that shows every message again."""
         return Lead(self.summary, self.summary_chars)
 
-    def grown(self, messages: Sequence[Message], *, tokens: int, most: int | None = None) -> Lead:
+    def grown(self, messages: Sequence[Message], *, tokens: int, growth: int | None = None) -> Steps[Lead]:
         """The lead after messages have left without a summary.
 
         Only these messages and the facts held so far are read, however long the conversation is.
@@ -115,18 +123,27 @@ class Lead:
         Args:
             messages: What leaves, oldest first.
             tokens: Room for all facts beside the summary; 0 adds nothing to it.
-            most: What the lead may have as a `size`. Facts give way to that, and then the note on them.
+            growth: By how much the lead's `size` may grow. Facts give way to that, and then the note on them.
         """
         gone = replace(self, left=self.left + len(messages))
-        held = self.text[self.summary_chars :].strip().partition("\n\n")[2]
-        listed: list[Message] = [{"role": "user", "content": [{"text": held}]}] if held else []
+        most = None if growth is None else size(self.messages) + growth
+        held: list[Message] = [{"role": "user", "content": [{"text": self.facts}]}] if self.facts else []
+        found = yield from facts_of([*held, *messages] if tokens else [])
         for budget in _budgets(tokens):
-            facts = facts_of([*listed, *messages], self.summary, tokens=budget)
-            said = note(gone.left, after_summary=bool(self.summary_chars), facts=bool(facts))
-            lead = replace(gone, text="\n\n".join(filter(None, (self.summary, said, facts))))
+            lead = gone._noting(found.lacking(self.summary, tokens=budget))
             if most is None or size(lead.messages) <= most:
                 return lead
+            yield
         return gone
+
+    def awaiting(self, left: int) -> Lead:
+        """The lead while the facts of the `left` messages that have left are still to be read."""
+        return replace(self, left=self.left + left)._noting(self.facts)
+
+    def _noting(self, facts: str) -> Lead:
+        """The summary, the note on how many messages have left, and a list of their facts."""
+        said = note(self.left, after_summary=bool(self.summary_chars), facts=bool(facts))
+        return replace(self, text="\n\n".join(filter(None, (self.summary, said, facts))))
 
 
 def facts_room(tokens: int, model: Model) -> int:
@@ -140,11 +157,14 @@ def facts_room(tokens: int, model: Model) -> int:
     return min(tokens, int(window * FACTS_SHARE)) if window else tokens
 
 
-def facts_of(messages: Sequence[Message], summary: str, *, tokens: int) -> str:
-    """The facts of messages in memory that a summary lacks, as a list, with no secret in it."""
-    # Only the recorded copy of what a model says is without secrets; half a key would match no shape.
-    masked = [without_secrets(each) if each["role"] == "assistant" else each for each in messages]
-    return anchors(masked, summary, tokens=tokens)
+def facts_of(messages: Sequence[Message]) -> Steps[Facts]:
+    """The facts of messages in memory, with no secret among them."""
+    facts = Facts()
+    for message in messages:
+        # Only the recorded copy of what a model says is without secrets; half a key would match no shape.
+        facts.read(without_secrets(message) if message["role"] == "assistant" else message)
+        yield
+    return facts
 
 
 def _budgets(tokens: int) -> list[int]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any
 
 from strands import Agent
-from strands.hooks import BeforeModelCallEvent, HookRegistry
+from strands.hooks import BeforeModelCallEvent
 from strands.models import Model
 
 from tau.agent.history import begins_turn
+from tau.agent.steps import aside
 from tau.agent.summarizer import Summarizer, SummaryFailed
 from tau.agent.window_base import FEWEST_CHARS, Count, CountUsage, Tell, Window, messages_of
 from tau.agent.window_cuts import cut_by_count, newest_turn, size
@@ -63,11 +63,6 @@ class SummarizingConversationManager(Window):
     _due = False
     _failed = False
 
-    def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
-        """Be told of every model call, and awaited before it."""
-        super().register_hooks(registry)
-        registry.add_callback(BeforeModelCallEvent, self._before_model_call)
-
     def summary_failed(self) -> None:
         """Know that no summary can be made at present: messages leave without one."""
         self._failed = True
@@ -80,6 +75,7 @@ class SummarizingConversationManager(Window):
         self._due = self._failed = False
 
     async def _before_model_call(self, event: BeforeModelCallEvent) -> None:
+        await super()._before_model_call(event)
         if not self._due:
             return
         self._due = False  # whatever comes of it: a cancelled turn leaves nothing behind
@@ -100,6 +96,7 @@ class SummarizingConversationManager(Window):
                 self._leave_out(agent, cut, cut + 1, lead)
                 return
         self._give_up(agent, cut)
+        await self.read_unread(agent)
 
     async def _summary(self, agent: Agent, cut: int) -> Lead:
         """What stands for the messages before a position.
@@ -114,7 +111,7 @@ class SummarizingConversationManager(Window):
         if len(text) >= size(older):
             raise SummaryFailed("it would be no shorter than what it sums up")
         tokens = facts_room(self.anchors_tokens, agent.model)
-        return await asyncio.to_thread(Lead.summarizing, mask_content(text), older, tokens=tokens)
+        return await aside(Lead.summarizing(mask_content(text), older, tokens=tokens))
 
 
 def ignored(usage: Mapping[str, Any]) -> None:

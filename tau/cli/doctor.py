@@ -70,7 +70,7 @@ def _all() -> Iterator[Finding]:
     if settings is None:
         yield Finding("warn", "rest", "not looked at: it depends on the configuration")
         return
-    for check in (_plugins, _store, _index, _models, _log):
+    for check in (_plugins, _store, _unfinished, _index, _models, _log):
         yield from _guarded(check, settings)
 
 
@@ -249,6 +249,43 @@ def _store(settings: Settings) -> Iterator[Finding]:
             yield Finding("warn", "store", f"{text}; sessions end with the process", hint)
     finally:
         store.close()
+
+
+def _unfinished(settings: Settings) -> Iterator[Finding]:
+    """What is left of sessions that were begun and never made whole. Nothing leads to any of it."""
+    from tau.sessions.registry import open_store
+
+    store = open_store(settings, channel="")
+    try:
+        for session_id in sorted(store.session_ids()):
+            try:
+                with store.read(session_id) as reader:
+                    meta = reader.meta()
+                if not meta.get("unfinished") or store.holder(session_id) is not None:
+                    continue
+            except TauError:  # whoever lists sessions is told
+                continue
+            source, made = meta.get("compacted_from"), "to go on after a summary of"
+            if not source:
+                source, made = meta.get("forked_from"), "as a copy of"
+            yield Finding(
+                "warn",
+                "unfinished",
+                f"session {session_id}, begun {made} session {source}, is not whole: "
+                f"{_place_of(session_id, store.capabilities)}",
+                f"session {source} is as it was, and this one may be deleted",
+            )
+        for place in store.remains():
+            hint = "it may be deleted while no tau runs"
+            yield Finding("warn", "unfinished", f"{place} is left of a session that was never made", hint)
+    finally:
+        store.close()
+
+
+def _place_of(session_id: str, capabilities: Capabilities) -> str:
+    """Where a session is: its folder where the store keeps them so, else where the store is."""
+    folder = Path(capabilities.location) / session_id
+    return str(folder) if folder.is_dir() else capabilities.location
 
 
 def _unwritable_store(capabilities: Capabilities) -> str:

@@ -16,6 +16,7 @@ Window: TypeAlias = Annotated[int, msgspec.Meta(ge=2, le=1_000_000_000)]
 ContextWindow: TypeAlias = Annotated[int, msgspec.Meta(ge=1_000, le=1_000_000_000)]
 Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
 ResultChars: TypeAlias = Annotated[int, msgspec.Meta(gt=5_200, le=1_000_000_000)]
+MemoryChars: TypeAlias = Annotated[int, msgspec.Meta(ge=1_000, le=1_000_000_000)]
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +83,12 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_turns: CountOrZero = 0
     anchors_tokens: CountOrZero = 4_000
     auto: bool = True
+
+
+class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[memory]``: how many characters of memory files a prompt holds, their names and fences included."""
+
+    max_chars: MemoryChars = 24_000
 
 
 class TuiSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,6 +172,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     models: dict[str, ModelSettings] = {}
     context: ContextSettings = ContextSettings()
     compaction: CompactionSettings = CompactionSettings()
+    memory: MemorySettings = MemorySettings()
     tui: TuiSettings = TuiSettings()
     plugins: PluginsSettings = PluginsSettings()
     approvals: ApprovalSettings = ApprovalSettings()

@@ -92,7 +92,7 @@ class Answerer:
         bench = self._workbench.of(session.writer.session_id)
         totals = Totals(session.writer.meta())
         try:
-            return AgentRunner(
+            runner = AgentRunner(
                 model=prepared.model,
                 writer=session.writer,
                 settings=self._settings.agent,
@@ -111,6 +111,9 @@ class Answerer:
                 else None,
                 count_usage=prepared.count_usage,
             )
+            if totals.chars_a_token:
+                runner.reading.known(totals.chars_a_token)
+            return runner
         except FileNotFoundError as error:  # the SDK looks at the process's directory
             raise UsageError(
                 f"The directory {self._settings.directory} is gone", "start tau in another one"

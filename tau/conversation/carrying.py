@@ -67,6 +67,7 @@ class Carrier:
             StoreError: Something could not be read or written; the conversation stays here.
         """
         self._hand.nothing_waits()
+        await runner.compaction.prepare()
         try:
             made = await self._carry(runner, self._hand.compactor.by_hand(runner.compaction), focus, emit)
         except TauError:
@@ -148,6 +149,8 @@ class Carrier:
                 new.close()
             raise
         hand.move(opened, look, read)
+        with suppress(StoreError):  # without it the size is unknown when the session is opened, and estimated
+            new.patch_meta(hand.totals.meta(), touch=False)
         line = (
             f"Compacted {summarized} messages into a summary. New session {new.session_id}; "
             f"the previous session {old.session_id} is kept."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tau.errors import TauError
-from tau.sessions.lineage import Read, reason_of
+from tau.sessions.lineage import Read, left_for, reason_of
 from tau.sessions.records import Meta
 
 
@@ -105,5 +105,5 @@ def _link(meta: Meta) -> str:
 
 def _gone_on(later: Meta, here: str, count: int) -> bool:
     """Whether a session has more messages than it had when a later one was made of it."""
-    at = later.get("from_count")
-    return later.get("compacted_from") == here and isinstance(at, int) and count > at
+    left = left_for(later)
+    return left is not None and left.session_id == here and left.gone_on(count)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tau.conversation.own_commands import copied, waiting
+from tau.conversation.recorded_calls import NEWEST_EVENTS, RecordedCalls
 from tau.events import from_line
 from tau.sessions.records import Message, StoredMessage, with_origin
 from tau.sessions.store import SessionReader, SessionWriter
@@ -17,9 +18,6 @@ _CHUNK = 64
 
 _STRETCH = 0.008
 """Seconds of copying after which whatever else waits for the loop gets its turn."""
-
-_NEWEST_EVENTS = 200
-"""So many of the newest events are looked through first for what the calls of copied messages came to."""
 
 LOST_RESULT = "The result of this call could not be read."
 
@@ -59,7 +57,7 @@ async def copy_messages(
             if _calls(last) and isinstance(name := last.get("tracking_id"), str):
                 asking.add(name)
             await pace.keep()
-    for event in _events_of(source, asking):
+    for event in RecordedCalls().named(source, asking):
         writer.append_event(event)
         await pace.keep()
     if end == source.count():  # else more was said meanwhile, to which these belong
@@ -111,34 +109,8 @@ def _calls(message: Message) -> Sequence[str]:
     ]
 
 
-def _events_of(source: SessionReader, asking: set[str]) -> list[dict[str, Any]]:
-    """The events of the calls that messages made, in order; no more is read than it takes.
-
-    Args:
-        source: The session the messages are from.
-        asking: Their ``tracking_id``s. Ids of calls may repeat from turn to turn, so these tell.
-    """
-    limit = _NEWEST_EVENTS
-    while asking:
-        read = source.events(limit=limit)
-        calls = [event for event in read if event.get("kind") == "tool_call"]
-        found = [event for event in calls if _asked_by(event) in asking]
-        # Calls come in order: once one of an older message is there, nothing is missing before it.
-        complete = {_asked_by(event) for event in found} == asking and calls[0] is not found[0]
-        if complete or len(read) < limit:
-            return found
-        limit *= 4
-    return []
-
-
-def _asked_by(event: dict[str, Any]) -> str:
-    """The ``tracking_id`` of the message that made a call, whatever shape its event has."""
-    name = event.get("message")
-    return name if isinstance(name, str) else ""
-
-
 def _copy_unfinished(source: SessionReader, writer: SessionWriter) -> None:
-    newest = [from_line(event) for event in source.events(limit=_NEWEST_EVENTS)]
+    newest = [from_line(event) for event in source.events(limit=NEWEST_EVENTS)]
     for event in copied(waiting(source, newest), writer.count()):
         writer.append_event(event)
     for result in source.kept_results():

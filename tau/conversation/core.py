@@ -218,7 +218,7 @@ class Core(InHand):
             finally:
                 self._emit = _nowhere
                 self._own_commands.told(accepted=accepted)
-            self.totals.measured(runner.reading.tokens, self.reader.count())
+            self.totals.measured(runner.reading.tokens, self.reader.count(), runner.reading.chars_a_token)
             if end.stop_reason != "error":
                 self.totals.turns += 1
             try:

@@ -233,7 +233,7 @@ class InHand:
         self.session, self._seen = opened, look.seen
         self.answerer.carry_over(old.reader.session_id, opened.reader.session_id)
         self.forked_from = ""
-        self.totals.measured(runner.reading.tokens, look.count)
+        self.totals.measured(runner.reading.tokens, look.count, runner.reading.chars_a_token)
         self.show(
             session_id=opened.reader.session_id,
             unsaved="",

@@ -23,6 +23,7 @@ from tau.errors import (
     UsageError,
 )
 from tau.sessions.catalog import Catalog
+from tau.sessions.lineage import WENT_BACK_COUNT, WENT_BACK_FROM, Left
 from tau.sessions.records import ONE_SHOT, Meta, MetaValue, new_id
 from tau.sessions.store import SessionReader, SessionStore, SessionWriter
 
@@ -178,7 +179,12 @@ class SessionOpener:
             return OpenSession(writer, writer, None, role or "default")
 
     async def fork(
-        self, source: SessionReader, *, before: int | None = None, role: str | None = None
+        self,
+        source: SessionReader,
+        *,
+        before: int | None = None,
+        role: str | None = None,
+        left: Left | None = None,
     ) -> OpenSession:
         """Begin a session with a copy of another one's messages. Nothing is written to the other one.
 
@@ -189,6 +195,8 @@ class SessionOpener:
             before: Index of the first message that is left out; None copies all of them.
             role: The model role; None is the one that the other session was last on, which is then told of
                 like a session that is resumed.
+            left: The session that the conversation is in, where it goes on in the new one; None for a fork,
+                which is a conversation of its own.
 
         Raises:
             UsageError: There is nothing to copy.
@@ -207,6 +215,8 @@ class SessionOpener:
             "from_count": end,
             "unfinished": True,
         }
+        if left is not None:
+            more |= {WENT_BACK_FROM: left.session_id, WENT_BACK_COUNT: left.count}
         if end and meta.get("title"):
             more["title"] = meta["title"]
         opened = self.create(role=role, more=more)
@@ -322,7 +332,7 @@ class SessionOpener:
             directory: The directory it belongs to; None for the one tau works in.
 
         Raises:
-            UsageError: Blank, too long, not printable, or taken by another session of this directory.
+            UsageError: Blank, too long, not printable, or taken by another conversation of this directory.
         """
         if not name.strip() or len(name) > 60 or not name.isprintable():
             raise UsageError("A session's name is 1 to 60 printable characters")

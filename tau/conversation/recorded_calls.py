@@ -1,4 +1,4 @@
-"""What is on record of the tool calls that a page of a session's history has."""
+"""What is on record of the tool calls that messages of a session make, reading no more than it takes."""
 
 from __future__ import annotations
 
@@ -41,13 +41,32 @@ class RecordedCalls:
         if reader.session_id != self._session_id or last >= self._count:
             self._read(reader, NEWEST_EVENTS)
         newest = last >= self._count - 1
+        found = self._find(reader, asking, ids, newest=newest)
+        records = [from_line(event) for event in found]
+        return [record for record in records if isinstance(record, ToolCallRecord)]
+
+    def named(self, reader: SessionReader, asking: set[str]) -> list[dict[str, Any]]:
+        """The events, as they are stored, of the calls of messages, in order.
+
+        Args:
+            reader: The session.
+            asking: The ``tracking_id``s of a run of its messages. Ids of calls may repeat from turn to turn,
+                so these tell.
+        """
+        if not asking:
+            return []
+        self._read(reader, NEWEST_EVENTS)
+        return self._find(reader, asking, set(), newest=False)
+
+    def _find(
+        self, reader: SessionReader, asking: set[str], ids: set[str], *, newest: bool
+    ) -> list[dict[str, Any]]:
         found = self._those_of(asking, ids, newest=newest)
         # Calls come in order: once one of an older message is there, nothing is missing before those found.
         while not self._whole and (not found or found[0] is self._calls[0]):
             self._read(reader, self._limit * 4)
             found = self._those_of(asking, ids, newest=newest)
-        records = [from_line(event) for event in found]
-        return [record for record in records if isinstance(record, ToolCallRecord)]
+        return found
 
     def _read(self, reader: SessionReader, limit: int) -> None:
         self._session_id, self._count, self._limit = reader.session_id, reader.count(), limit

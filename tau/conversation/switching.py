@@ -13,6 +13,7 @@ from tau.conversation.opening import OpenSession
 from tau.conversation.state import Opening, Prompt
 from tau.conversation.stopping import Stopping
 from tau.errors import StoreError, TauError, UsageError
+from tau.sessions.lineage import Left
 from tau.sessions.store import SessionReader
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,8 @@ class Switcher:
             found = source.messages(offset=prompt.index, limit=1)
             if not found:
                 raise StoreError(f"Message {prompt.index} of session {prompt.session_id} cannot be read")
-            opening = await self._copy(source, before=prompt.index, role=hand.state.role, takes_name=True)
+            left = Left(hand.state.session_id, hand.reader.count()) if hand.writer is not None else None
+            opening = await self._copy(source, before=prompt.index, role=hand.state.role, left=left)
         return opening, history.said(found[0])
 
     async def fork(self, *, turn: int | None, session: str) -> Opening:
@@ -125,11 +127,11 @@ class Switcher:
         *,
         before: int | None = None,
         role: str | None = None,
-        takes_name: bool = False,
+        left: Left | None = None,
     ) -> Opening:
-        copying = self._hand.opener.fork(source, before=before, role=role)
+        copying = self._hand.opener.fork(source, before=before, role=role, left=left)
         opened = await self._stopping.run(copying, TauError(COPY_CANCELLED))
-        return await self._switch(opened, takes_name=takes_name)
+        return await self._switch(opened, takes_name=left is not None)
 
     async def _switch(self, opened: OpenSession, *, takes_name: bool = False) -> Opening:
         """Everything that can fail comes before the current session is let go of."""

@@ -21,6 +21,7 @@ class Totals:
         turns: Turns that were answered.
         context: Tokens of the conversation as it was last measured, or None when unknown.
         context_at: Messages that were on record then; None in sessions that do not say so.
+        chars_a_token: Characters of a token as the provider's counts have shown; None while none has.
         cost: US dollars of the calls whose price was known, or None while there was none.
     """
 
@@ -35,6 +36,7 @@ class Totals:
         self.context = int(_number(stored, "context_tokens") or 0) or None
         at = _number(stored, "context_at")
         self.context_at = int(at) if at is not None else None
+        self.chars_a_token = _number(stored, "chars_a_token")
         self.cost = _number(stored, "cost")
 
     def count(self, usage: Usage, price: Price | None = None) -> None:
@@ -49,13 +51,14 @@ class Totals:
         if price is not None and folded != Usage():
             self.cost = round((self.cost or 0.0) + price.cost(usage), DIGITS)
 
-    def measured(self, tokens: int, count: int) -> None:
+    def measured(self, tokens: int, count: int, chars_a_token: float | None) -> None:
         """Take the size of the conversation with so many messages on record, as the agent measured it."""
         self.context = tokens or None
         self.context_at = count
+        self.chars_a_token = chars_a_token
 
     def meta(self) -> Meta:
-        """The totals as metadata keys; there is no `cost` while no price was known."""
+        """The totals as metadata keys; what is not known yet of cost and characters has none."""
         totals: Meta = {
             "tokens_in": self.usage.input_tokens,
             "tokens_out": self.usage.output_tokens,
@@ -64,6 +67,8 @@ class Totals:
             "context_tokens": self.context,
             "context_at": self.context_at,
         }
+        if self.chars_a_token is not None:
+            totals["chars_a_token"] = self.chars_a_token
         if self.cost is not None:
             totals["cost"] = self.cost
         return totals

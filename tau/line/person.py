@@ -162,7 +162,7 @@ def terminal(settings: Settings, conversation: Conversation) -> Terminal:
 
     directory = Path(conversation.state.directory or settings.directory)
     roles = [Option(role, f"{provider} {model}".strip()) for role, provider, model in choices(settings)]
-    return EditingTerminal(
+    made = EditingTerminal(
         Surroundings(
             state_dir=settings.places.state,
             directory=directory,
@@ -172,3 +172,5 @@ def terminal(settings: Settings, conversation: Conversation) -> Terminal:
             files=FileFinder(directory),
         )
     )
+    conversation.watch(lambda state: made.redraw())
+    return made

@@ -131,6 +131,10 @@ class EditingTerminal:
         self._drafts.keep("")
         return self._pastes.whole(typed)
 
+    def redraw(self) -> None:
+        """The state is another one: a model that took its time is ready."""
+        self._session.app.invalidate()
+
     def close(self) -> None:
         """Write what waits to be written; what stands at the prompt stays for the next window."""
         self._kept.close()

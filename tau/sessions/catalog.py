@@ -24,6 +24,7 @@ from tau.sessions.chains import fronts
 from tau.sessions.hits import scan, search_index
 from tau.sessions.index import SCHEMA, Index, Row, Text
 from tau.sessions.index_file import remove_unused
+from tau.sessions.named import carriers, left_behind
 from tau.sessions.names import pick
 from tau.sessions.reconcile import RebuildReport, Reconciler, text_of
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary, StoredMessage
@@ -170,11 +171,12 @@ class Catalog:
             pass
         else:
             return target
-        named = self._named(target, None)
-        here = [session_id for session_id, where in named if directory in (None, where)]
+        named = dict(self._named(target, None))
+        here = [session_id for session_id, where in named.items() if directory in (None, where)]
+        here = carriers(self.store.read, here)
         shown = plain(target)[:60]
-        if len({where for _, where in named}) > 1 and directory is None:
-            several = ", ".join(f"{session_id} in {plain(where)}" for session_id, where in named[:3])
+        if len({named[session_id] for session_id in here}) > 1:
+            several = ", ".join(f"{session_id} in {plain(named[session_id])}" for session_id in here[:3])
             raise SessionNotFound(
                 target, f"Sessions of several directories are called '{shown}'", f"give the id: {several}"
             )
@@ -191,7 +193,8 @@ class Catalog:
         hint = "`tau sessions list --all` shows every session"
         if named:
             hint = (
-                f"one of that name belongs to {plain(named[0][1]) or 'no directory'}: --all finds it; {hint}"
+                f"one of that name belongs to {plain(next(iter(named.values()))) or 'no directory'}: "
+                f"--all finds it; {hint}"
             )
         raise SessionNotFound(target, f"No session '{shown}' in {place}", hint)
 
@@ -218,8 +221,11 @@ class Catalog:
         return pick({*taken, *(summary.text("name") for summary in self._all(directory))})
 
     def name_taken(self, name: str, directory: str, *, except_id: str | None = None) -> bool:
-        """Whether another session of this directory than `except_id` has this name."""
-        return any(session_id != except_id for session_id, _ in self._named(name, directory))
+        """Whether a conversation of this directory has this name, other than that of session `except_id`."""
+        others = {session_id for session_id, _ in self._named(name, directory)} - {except_id}
+        if others and except_id:
+            others -= left_behind(self.store.read, except_id)
+        return bool(others)
 
     def _named(self, name: str, directory: str | None) -> list[tuple[str, str]]:
         def known(reconciler: Reconciler) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +30,9 @@ from tau.sessions.file_writer import FileWriter
 from tau.sessions.plain_json import encode, now_stamp, patched, stamp_text
 from tau.sessions.records import FORMAT, Holder, ListQuery, MetaValue, SessionSummary, check_id
 from tau.sessions.store import Capabilities, SessionReader, SessionStore, SessionWriter, StoreContext
+
+_HIDDEN = ".new-"
+"""What the names of folders begin with that are no sessions yet."""
 
 
 class FileStore(SessionStore):
@@ -116,22 +119,15 @@ class FileStore(SessionStore):
 
     def session_ids(self) -> Iterator[str]:
         """The folders whose names are ids; none when nothing was recorded yet."""
-        try:
-            with disk_reads(str(self._place)):
-                sessions = self._open_place()
-                try:
-                    names = fs.names(sessions)
-                finally:
-                    os.close(sessions)
-        except StoreError as error:
-            if isinstance(error.__cause__, FileNotFoundError):
-                return
-            raise
-        for name in names:
+        for name in self._names():
             try:
                 yield check_id(name)
             except InvalidSessionId:
                 continue
+
+    def remains(self) -> Sequence[str]:
+        """The hidden folders of sessions that never got their names."""
+        return [str(self._place / name) for name in sorted(self._names()) if name.startswith(_HIDDEN)]
 
     def summaries(self, query: ListQuery) -> list[SessionSummary]:
         """Reads every session; tau's index does it faster."""
@@ -168,11 +164,25 @@ class FileStore(SessionStore):
         """Remove a session that was just begun and that nobody could be given."""
         sessions = self._open_place()
         try:
-            hidden = f".new-{secrets.token_hex(8)}"
+            hidden = _HIDDEN + secrets.token_hex(8)
             os.rename(session_id, hidden, src_dir_fd=sessions, dst_dir_fd=sessions)
             _remove_unfinished(hidden, sessions)
         finally:
             os.close(sessions)
+
+    def _names(self) -> list[str]:
+        """What is in the folder of all sessions; nothing while it is not there."""
+        try:
+            with disk_reads(str(self._place)):
+                sessions = self._open_place()
+                try:
+                    return fs.names(sessions)
+                finally:
+                    os.close(sessions)
+        except StoreError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return []
+            raise
 
     def _open_place(self) -> int:
         data = os.open(self._data_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -217,7 +227,7 @@ class FileStore(SessionStore):
 
     def _make_session(self, session_id: str, meta: Mapping[str, MetaValue], sessions: int) -> None:
         """Build a session under a hidden name, wait for the disk, and give it its own, which must be free."""
-        hidden = f".new-{secrets.token_hex(8)}"
+        hidden = _HIDDEN + secrets.token_hex(8)
         root = fs.make_directory(hidden, sessions)
         try:
             try:

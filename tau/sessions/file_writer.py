@@ -152,7 +152,7 @@ class FileWriter(FileReader, SessionWriter):
         self._held()
         self._write_session_record(self._stamp)
         now = stamp_text(now_stamp())
-        before = self._state(AGENT_PART).content or {}
+        before = self._states.of(AGENT_PART).content or {}
         created = before.get("created_at")
         self._put_state(
             AGENT_PART,
@@ -276,7 +276,7 @@ class FileWriter(FileReader, SessionWriter):
         kind = KIND_OF_PART[part]
         temporary = fs.temporary_name(name)
         with self._folder.writing(part):
-            if self._state(part).damaged:
+            if self._states.of(part).damaged:
                 fs.set_aside(name, directory)
             before = self._journal.latest(kind)
             there = fs.stamp_of(name, directory)
@@ -301,7 +301,7 @@ class FileWriter(FileReader, SessionWriter):
         if stamp == self._recorded:
             return
         record = {
-            **(self._state(SESSION_PART).content or {}),
+            **(self._states.of(SESSION_PART).content or {}),
             "session_id": self.session_id,
             "session_type": "AGENT",
             "created_at": self._created_at,
@@ -317,14 +317,14 @@ class FileWriter(FileReader, SessionWriter):
         Raises:
             KeyError: No message is recorded at this index, or none that can be read.
         """
-        found = self._message_from_file(index) if 0 <= index < self._count else None
+        found = self._messages.one(index) if 0 <= index < self._count else None
         if found is None:
             raise KeyError(index)
         messages = self._held()
         name = message_name(index)
         if fs.is_taken(name, messages) and not self._is_damaged(index, messages):
             return decode_object(fs.read_file(name, messages)[0])
-        return decode_object(self.logged_body(self.logged_messages()[index]))
+        return decode_object(self._messages.body_of(self._messages.logged()[index]))
 
     def _is_damaged(self, index: int, messages: int) -> bool:
         try:
@@ -343,7 +343,7 @@ class FileWriter(FileReader, SessionWriter):
             self._events = fs.open_for_append(EVENTS_PART, self._folder.root)
         summary = self.summary()
         self._stamp = parse_stamp(summary.updated_at) or 0
-        content = self._state(SESSION_PART).content or {}
+        content = self._states.of(SESSION_PART).content or {}
         self._recorded = parse_stamp(content.get("updated_at")) or 0
         self._created_at = summary.created_at
 
@@ -352,7 +352,7 @@ class FileWriter(FileReader, SessionWriter):
         messages = self._folder.messages
         if messages is None:
             raise StoreError(f"{self._folder.path(MESSAGES_FOLDER)} is not there")
-        last = self._last()
+        last = self._messages.last()
         if last is not None:
             self._count, self._stamp = last.header.count, last.header.stamp
         if (
@@ -379,7 +379,7 @@ class FileWriter(FileReader, SessionWriter):
 
     def _restore_messages(self, messages: int) -> None:
         """Write again the messages whose file is missing, or empty and not touched since it was logged."""
-        files = self.message_files()
+        files = self._messages.files()
         logged = self._count
         indexes = (index for name in files if (index := message_index(name)) is not None)
         self._count = max(logged, max(indexes, default=-1) + 1)
@@ -388,10 +388,10 @@ class FileWriter(FileReader, SessionWriter):
             there = files.get(name)
             if there is not None and there[0]:
                 continue
-            entry = self.logged_messages().get(index)
+            entry = self._messages.logged().get(index)
             if entry is None or (there is not None and there[1] > entry.stamp.mtime_ns):
                 continue
-            body = self.logged_body(entry)
+            body = self._messages.body_of(entry)
             temporary = fs.temporary_name(name)
             with self._folder.writing(message_part(index)):
                 written = fs.write_temporary(temporary, messages, body, mtime_ns=entry.stamp.mtime_ns)
@@ -402,7 +402,7 @@ class FileWriter(FileReader, SessionWriter):
 
     def _restore_state(self, part: str) -> None:
         """Write again a state file of which the log has a later version; a damaged one is left."""
-        state = self._state(part)
+        state = self._states.of(part)
         directory, name = self._folder.directory_of(part)
         if directory is None:
             return
@@ -416,7 +416,7 @@ class FileWriter(FileReader, SessionWriter):
             fs.replace(temporary, name, directory)
 
     def _restore_events(self) -> None:
-        missing = self.missing_events()
+        missing = self._recorded_events.missing()
         if missing:
             with self._folder.writing(EVENTS_PART):
                 descriptor = fs.open_for_append(EVENTS_PART, self._folder.root)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tau.errors import TauError
-from tau.sessions.records import Meta, StoredMessage, message_text, origin_of
+from tau.sessions.records import Meta, StoredMessage, origin_of, summed_up_in
 from tau.sessions.store import SessionReader
 
 _ALL: Mapping[str, int] = MappingProxyType({})
@@ -25,6 +25,12 @@ Read = Callable[[str], SessionReader]
 COMPACTED_FROM = "compacted_from"
 FORKED_FROM = "forked_from"
 FROM_COUNT = "from_count"
+
+WENT_BACK_FROM = "went_back_from"
+"""The metadata key for the session in hand when the person went back to where this one begins."""
+
+WENT_BACK_COUNT = "went_back_count"
+"""The metadata key for how many messages that session had then."""
 
 _SEED = 2
 """Messages that a session begins with when it goes on from a summary: that, and the reply to it."""
@@ -92,6 +98,23 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """A session that a conversation left as it went on in another one.
+
+    Attributes:
+        session_id: The session.
+        count: How many messages it had then; None where that is not recorded.
+    """
+
+    session_id: str
+    count: int | None
+
+    def gone_on(self, count: int) -> bool:
+        """Whether a session that has so many messages now was gone on with by itself since it was left."""
+        return self.count is not None and count > self.count
+
+
+@dataclass(frozen=True, slots=True)
 class Behind:
     """The sessions behind one.
 
@@ -105,6 +128,14 @@ class Behind:
     sessions: tuple[str, ...]
     unread: tuple[Unread, ...]
     ends: Mapping[str, int] = field(default_factory=dict)
+
+
+def left_for(meta: Meta) -> Left | None:
+    """The session that a conversation left for the one with this metadata; None for a beginning or a fork."""
+    for key, counted in ((COMPACTED_FROM, FROM_COUNT), (WENT_BACK_FROM, WENT_BACK_COUNT)):
+        for session_id in _named(meta, key):
+            return Left(session_id, _count(meta, counted))
+    return None
 
 
 def look_behind(read: Read, session_id: str) -> Behind:
@@ -176,8 +207,7 @@ def links_behind(reader: SessionReader, read: Read, *, end: int | None = None) -
             to it only as far as these go on from them.
     """
     meta = reader.meta()
-    count = meta.get(FROM_COUNT)
-    known = count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+    known = _count(meta, FROM_COUNT)
     links = [_compacted(reader, read, other, known, end) for other in _named(meta, COMPACTED_FROM)]
     known = None if links else known
     return links + [_forked(reader, other, known, end) for other in _named(meta, FORKED_FROM)]
@@ -186,6 +216,11 @@ def links_behind(reader: SessionReader, read: Read, *, end: int | None = None) -
 def _named(meta: Meta, key: str) -> list[str]:
     value = meta.get(key)
     return [value] if isinstance(value, str) and value else []
+
+
+def _count(meta: Meta, key: str) -> int | None:
+    value = meta.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _forked(reader: SessionReader, source: str, known: int | None, end: int | None) -> Link:
@@ -325,11 +360,8 @@ class Messages:
     def _messages_of(self, session_id: str) -> Iterator[Original]:
         try:
             with self._read(session_id) as reader:
-                source = reader.meta().get(COMPACTED_FROM)
                 for stored in reader.stream(limit=self._ends.get(session_id)):
-                    begins = bool(source) and stored.index == 0 and origin_of(stored.message) is None
-                    names = begins and f"(session {source})" in message_text(stored.message)
-                    yield Original(session_id, stored, summary=names)
+                    yield Original(session_id, stored, summary=bool(summed_up_in(stored)))
                 self.unread += [
                     Unread(session_id, part.reason, part.index)
                     for part in reader.damage()

@@ -294,7 +294,12 @@ def summary_of(stored: StoredMessage, compacted_from: MetaValue) -> str:
         return ""
     if isinstance(compacted_from, str) and compacted_from and origin_of(stored.message) is None:
         return compacted_from
-    if stored.message.get("role") != "user":
+    return summed_up_in(stored)
+
+
+def summed_up_in(stored: StoredMessage) -> str:
+    """The session that a message says it sums up, in the words that such a summary opens with; else empty."""
+    if stored.index or stored.message.get("role") != "user":
         return ""
     found = _SUMMARY_OF.match(message_text(stored.message))
     return found[1] if found else ""

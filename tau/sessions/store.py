@@ -322,6 +322,14 @@ class SessionStore(ABC):
     def session_ids(self) -> Iterator[str]:
         """Every session's id, in no promised order."""
 
+    def remains(self) -> Sequence[str]:
+        """Places of what killed processes left of sessions they had only begun to make: these do not exist.
+
+        One may belong to a session that is being made at this moment. A store in which nothing can be left so
+        inherits this.
+        """
+        return ()
+
     @abstractmethod
     def summaries(self, query: ListQuery) -> list[SessionSummary]:
         """The sessions `query` wants, newest `updated_at` first, ties by id, descending.

@@ -17,6 +17,7 @@ from tau.tools.context import DIGEST, MOST_CHANGED_BYTES, ToolContext
 from tau.tools.cutting import boundary, sendable
 from tau.tools.line_reader import LineReader
 from tau.tools.refusals import Refused, Watch
+from tau.tools.spill import is_result
 from tau.tools.subject import Subject
 from tau.tools.tool_kit import declare
 
@@ -114,7 +115,7 @@ def read(
         if kind := file_types.image_format(head):
             return _image(descriptor, kind, name, size)
         codec = file_types.encoding(head)
-        if not codec and context.spill_dir in real.parents:
+        if not codec and is_result(context, real):
             codec = "utf-8"  # a result of a tool was text, whatever characters it had
         if not codec:
             raise Refused(

@@ -16,6 +16,7 @@ from tau.tools.call_arguments import text_argument
 from tau.tools.context import ToolContext
 from tau.tools.names import shown
 from tau.tools.refusals import Refused, Watch
+from tau.tools.spill import is_own_result
 from tau.tools.subject import Subject
 from tau.tools.tool_kit import declare
 
@@ -37,7 +38,9 @@ _SECRET = frozenset(
     }
 )
 
-Kind = Literal["a file", "a directory with everything in it", "nothing yet"]
+Kind = Literal[
+    "a file", "a directory with everything in it", "nothing yet", "a file in which tau kept a long result"
+]
 
 DESCRIPTION = (
     "Ask the person to open a file or a directory outside the working directory for this run. Use it when "
@@ -114,6 +117,8 @@ def asked_for(context: ToolContext, use: Mapping[str, Any]) -> tuple[Path, Kind]
         raise Refused(
             f"What is in {place} is not made of files but of this machine's state, and is not opened"
         )
+    if is_own_result(context, real):
+        return real, "a file in which tau kept a long result"
     if context.own_place(real):
         raise Refused("tau's own files are not opened; recall and the commands of tau show what is in them")
     if any(real in own.parents for own in context.own_places()):
@@ -148,6 +153,8 @@ def _warning(real: Path) -> str:
 
 def _opened(real: Path, kind: Kind) -> str:
     name = shown(str(real))
+    if kind == "a file in which tau kept a long result":
+        return f"The person opened {name} for this run: read_file shows it. It cannot be changed."
     if kind == "a file":
         use = "read_file shows it"
     elif kind == "nothing yet":

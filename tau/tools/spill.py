@@ -7,11 +7,13 @@ import json
 import logging
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tau.sessions import file_system
+from tau.sessions.lineage import behind
 from tau.tools.context import ToolContext
 from tau.tools.cutting import boundary, sendable
 from tau.tools.names import shown
@@ -26,6 +28,7 @@ TAIL = 1_024
 
 _log = logging.getLogger(__name__)
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_RESULT = re.compile(r"[0-9]{4,}-[A-Za-z0-9_-]+\.txt", re.ASCII)
 
 
 def spill_result(result: ToolResult, *, tool: str, context: ToolContext) -> ToolResult:
@@ -69,6 +72,21 @@ def spill(text: str, *, tool: str, context: ToolContext) -> str:
         path, lost = None, os_reason(error)
     line = left_out(tail - head, len(sent), size, path=path, lost=lost)
     return f"{binary}{sent[:head]}\n{line}\n{sent[tail:]}"
+
+
+def is_result(context: ToolContext, real: Path) -> bool:
+    """Whether a resolved path lies where long results are kept, of whatever session."""
+    return real.parent.parent == _results(context)
+
+
+def is_own_result(context: ToolContext, real: Path) -> bool:
+    """Whether it is a file with a long result of this conversation: of its session, or one behind it."""
+    if not is_result(context, real) or _RESULT.fullmatch(real.name) is None or not _is_file(real):
+        return False
+    sessions = {context.session_id}
+    if (record := context.record) is not None:
+        sessions |= {record.session_id, *behind(record.read, record.session_id)}
+    return real.parent.name in sessions
 
 
 def binary_line(size: int) -> str:
@@ -163,6 +181,18 @@ def _write_new(text: str, tool: str, folder: int) -> str:
             number += 1
         else:
             return name
+
+
+def _results(context: ToolContext) -> Path:
+    """The folder of all results that are kept; it is no link itself, nor are those of sessions in it."""
+    return Path(os.path.realpath(context.state_dir)) / context.spill_dir.parent.name
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:  # it is gone
+        return False
 
 
 def _place(context: ToolContext, name: str) -> Path:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
+
     from textual.driver import Driver
 
     from tau.config.settings import Settings
@@ -39,36 +41,57 @@ def run(
     Returns:
         The exit code: 0; 1 for a failure, which was said in a line; 2 for usage; 128 + N after signal N.
     """
-    import asyncio
-    import gc
-    import os
-    import sys
-    from dataclasses import replace
+    from tau.ending import EndsAtOnce
 
-    from tau.errors import UsageError
-    from tau.tui.terminal_colours import Answer, ask
+    with EndsAtOnce() as ending:
+        import asyncio
+        import gc
+        import os
+        import sys
+        from dataclasses import replace
 
-    if driver is None and (sys.__stderr__ is None or not sys.__stderr__.isatty()):
-        raise UsageError("tau tui draws on stderr, which is no terminal", "leave stderr where it is")
-    gc.disable()  # until everything is imported: see tau.tui.memory
-    asked = ask(os.environ) if settings.tui.theme in ("auto", "ansi") else None
-    try:
-        from tau.tui.app import TauApp
-    finally:
-        answer = asked.listen() if asked is not None else Answer(None, "")
+        from tau.errors import UsageError
+        from tau.tui.terminal_colours import Answer, ask
 
-    app = TauApp(settings, replace(request, can_ask=True), warnings, light=answer.light, typed=answer.typed)
-    app.driver_class = driver or app.driver_class
-    asyncio.run(_run(app, mouse=settings.tui.mouse))
+        if driver is None and (sys.__stderr__ is None or not sys.__stderr__.isatty()):
+            raise UsageError("tau tui draws on stderr, which is no terminal", "leave stderr where it is")
+        gc.disable()  # until everything is imported: see tau.tui.memory
+        asked = ask(os.environ, ending) if settings.tui.theme in ("auto", "ansi") else None
+        try:
+            from tau.tui.app import TauApp
+        finally:
+            answer = asked.listen() if asked is not None else Answer(None, "")
+        request = replace(request, can_ask=True)
+        app = TauApp(settings, request, warnings, light=answer.light, typed=answer.typed)
+        app.driver_class = driver or app.driver_class
+        asyncio.run(_run(app, mouse=settings.tui.mouse))
     return app.exit_code
 
 
 async def _run(app: TauApp, *, mouse: bool) -> None:
+    import asyncio
     import logging
     import os
 
+    from tau.ending import SIGNALS
+
+    loop = asyncio.get_running_loop()
+    hurried: asyncio.Future[int] = loop.create_future()
+
+    def signalled(number: int) -> None:
+        if not app.end_by(number) and not hurried.done():
+            hurried.set_result(number)
+
+    def watch() -> None:
+        for number in SIGNALS:
+            loop.add_signal_handler(number, signalled, number)
+
+    watch()
+    app.when_mounted = watch  # the driver of a browser's screen takes signals for itself when it starts
     await app.run_async(mouse=mouse)
-    closed = await _close(app)
+    closed = await _close(app, hurried)
+    for number in SIGNALS:
+        loop.remove_signal_handler(number)
     app.stop_download()
     app.remembered.close()
     _say_goodbye(app, kept=app.close_kept())
@@ -81,44 +104,32 @@ async def _run(app: TauApp, *, mouse: bool) -> None:
         os._exit(app.exit_code)
 
 
-async def _close(app: TauApp) -> bool:
+async def _close(app: TauApp, hurried: asyncio.Future[int]) -> bool:
     """Close the conversation and note what went wrong; False when it would not close.
 
-    The app has ended, so a signal means: do not wait.
+    Args:
+        app: It has ended.
+        hurried: Has the number of a signal when one came since: it means not to wait.
     """
     import asyncio
     import logging
 
     from tau.errors import TauError
-    from tau.tui.app import ENDING_SIGNALS
 
-    loop = asyncio.get_running_loop()
-    hurried: asyncio.Future[int] = loop.create_future()
-
-    def hurry(number: int) -> None:
-        if not hurried.done():
-            hurried.set_result(number)
-
-    for number in ENDING_SIGNALS:
-        loop.add_signal_handler(number, hurry, number)
-    try:
-        if app.conversation is None:
-            return True
-        closing = asyncio.ensure_future(app.conversation.close())
-        either: set[asyncio.Future[Any]] = {closing, hurried}
-        await asyncio.wait(either, timeout=CLOSE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if not closing.done():
-            logging.getLogger(__name__).error("The conversation did not close")
-            _add_failure(app, NOT_CLOSED, 128 + hurried.result() if hurried.done() else 1)
-            return False
-        try:
-            closing.result()
-        except TauError as error:
-            _add_failure(app, error.line(), error.exit_code)
+    if app.conversation is None:
         return True
-    finally:
-        for number in ENDING_SIGNALS:
-            loop.remove_signal_handler(number)
+    closing = asyncio.ensure_future(app.conversation.close())
+    either: set[asyncio.Future[Any]] = {closing, hurried}
+    await asyncio.wait(either, timeout=CLOSE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    if not closing.done():
+        logging.getLogger(__name__).error("The conversation did not close")
+        _add_failure(app, NOT_CLOSED, 128 + hurried.result() if hurried.done() else 1)
+        return False
+    try:
+        closing.result()
+    except TauError as error:
+        _add_failure(app, error.line(), error.exit_code)
+    return True
 
 
 def _add_failure(app: TauApp, line: str, exit_code: int) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import App
 from textual.binding import BindingType
-from textual.events import Event, Key, Paste
+from textual.events import Event
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
 from tau.config.keys import in_force
 from tau.tui.attention import Attention
+from tau.tui.early import Early
 from tau.tui.keys import bound, rebind
 from tau.tui.looks import Looks
 from tau.tui.messages import EndApp
@@ -36,8 +36,6 @@ log = logging.getLogger(__name__)
 QUIT_SECONDS = 3.0
 INSTALL_SECONDS = 1.0
 """How long the end of the app waits for what a download has started."""
-
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class TauApp(App[None]):
@@ -60,6 +58,7 @@ class TauApp(App[None]):
         last_line: What is printed once the terminal is restored.
         unsent: The texts that were written and not sent, printed then, too.
         editing: Whether the person's editor has the terminal.
+        when_mounted: Called when the screen has been taken over.
     """
 
     TITLE = "tau"
@@ -85,6 +84,7 @@ class TauApp(App[None]):
         self.last_line = ""
         self.unsent: list[str] = []
         self.editing = False
+        self.when_mounted: Callable[[], None] | None = None
         self.keys = in_force(settings.keys)
         rebind(self, self.keys)
         self._settings = settings
@@ -93,7 +93,7 @@ class TauApp(App[None]):
         self._interrupted = 0.0
         self._begun = False
         self._chat_screen: ChatScreen | None = None
-        self._early: list[Event] | None = [event for event in keys_of(typed) if _is_typed(event)]
+        self._early = Early(typed, at_once=self.keys["leave"])
         self.remembered = Remembered(settings.places.state)
         self.looks = Looks(self, settings.tui.theme, self.remembered, light)
         if self.looks.problem:
@@ -116,35 +116,33 @@ class TauApp(App[None]):
         return self._chat_screen
 
     async def on_event(self, event: Event) -> None:
-        """Hold what is typed before the prompt is there: with nothing focused, Textual drops it."""
-        if self._early is not None and not event.is_forwarded and _is_typed(event):
-            self._early.append(event)
-        else:
+        """Hold what is pressed before there is somebody to take it: Textual would drop it."""
+        if event.is_forwarded or not self._early.holds(event):
             await super().on_event(event)
 
-    def on_descendant_focus(self) -> None:
-        """The prompt is there: it gets what was typed, in order."""
-        early, self._early = self._early, None
-        for event in early or ():
-            self.post_message(event)
+    async def on_descendant_focus(self) -> None:
+        """The prompt is there."""
+        await self._early.prompt_is_there(super().on_event)
 
     def on_mount(self) -> None:
-        """Watch for signals; everything heavy waits for the first frame."""
+        """Everything heavy waits for the first frame."""
         self._begun = True
+        if self.when_mounted is not None:
+            self.when_mounted()
         self.attention.begin()
-        loop = asyncio.get_running_loop()
-        for number in ENDING_SIGNALS:
-            loop.add_signal_handler(number, partial(self._signalled, number))
         self.call_after_refresh(self._begin)
 
     @work(group="begin")
     async def _begin(self) -> None:
+        assert self._chat_screen is not None
+        if self._chat_screen.focused is None:  # as where nobody looks at the terminal while the app begins
+            self._chat_screen.set_focus(self._chat_screen.prompt)
         await asyncio.to_thread(_import_conversation)
         from tau.conversation import Conversation
 
         self.conversation = Conversation.start(self._settings, self._request)
-        assert self._chat_screen is not None
         self._chat_screen.begin(self.conversation)
+        await self._early.conversation_is_there(super().on_event)
         await asyncio.to_thread(_import_reply)
 
     def on_app_focus(self) -> None:
@@ -182,10 +180,11 @@ class TauApp(App[None]):
         """Leave; what is said is on disk already."""
         self.leave(0)
 
-    def _signalled(self, number: int) -> None:
+    def end_by(self, number: int) -> bool:
+        """End by a signal; before the app is on the screen, once it is. False when it has ended already."""
         if self.editing and number == signal.SIGINT:  # Ctrl+C was meant for the editor
-            return
-        self.leave(128 + number)
+            return True
+        return self.post_message(EndApp(128 + number))
 
     def _handle_exception(self, error: Exception) -> None:
         """A defect: logged with its traceback, one line for the person, no traceback on the screen.
@@ -245,7 +244,7 @@ class TauApp(App[None]):
         if screen.search is not None and screen.search.is_open:
             screen.search.leave()
             return
-        selected = screen.prompt.selected_text if screen.prompt.has_focus else ""
+        selected = screen.prompt.chosen_text if screen.prompt.has_focus else ""
         draft = screen.prompt.written_out()
         if selected:
             self.copy_to_clipboard(selected)
@@ -253,7 +252,7 @@ class TauApp(App[None]):
             screen.prompt.remember(draft)
             screen.prompt.empty()
             self._say("The draft is put away; Up brings it back")
-        elif screen.busy:
+        elif screen.busy or screen.commands.copying:
             screen.action_cancel()
         elif monotonic() - self._interrupted < QUIT_SECONDS:
             self.leave(0)
@@ -272,24 +271,6 @@ class TauApp(App[None]):
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self.keys))
-
-
-def _is_typed(event: Event) -> bool:
-    """Whether an event is text for the prompt, and not a key that commands the app."""
-    typed = isinstance(event, Key) and (event.is_printable or event.key in ("enter", "backspace"))
-    return typed or isinstance(event, Paste)
-
-
-def keys_of(typed: str) -> list[Event]:
-    """The keys that were pressed for these characters."""
-    from textual._xterm_parser import XTermParser  # the only place that knows them
-
-    parser = XTermParser()
-    return (
-        [event for part in (typed, "") for event in parser.feed(part) if isinstance(event, Event)]
-        if typed
-        else []
-    )
 
 
 def _import_conversation() -> None:

@@ -25,11 +25,17 @@ class Commands:
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self._under_way = 0
+        self._copying = 0
 
     @property
     def under_way(self) -> bool:
         """Whether a command runs that may lead to another session or model: messages wait for its end."""
         return self._under_way > 0
+
+    @property
+    def copying(self) -> bool:
+        """Whether messages are copied into another session, which the person may cancel."""
+        return self._copying > 0
 
     def run(self, line: str, *, typed: bool = False) -> None:
         """Run a slash command; one that was typed and must wait for the turn goes back into the prompt."""
@@ -57,7 +63,7 @@ class Commands:
         elif screen.busy:
             await self._busy()
             if typed:
-                screen.prompt.put(line)
+                screen.prompt.give_back(line)
         else:
             await self._run_alone(screen.conversation.command(line), word)
 
@@ -65,25 +71,32 @@ class Commands:
         from tau.conversation import state as results
 
         screen = self._screen
-        if word in COPIES:
-            screen.status.rest("Copying…")
         self._under_way += 1
         try:
-            result = await command
+            result = await (self._copy(command) if word in COPIES else command)
             screen.show_activity()
             await self._show(result)
         finally:
             self._under_way -= 1
         if self._under_way:  # the other one sees to what waits
             return
-        if word == "/compact" and isinstance(result, results.Refused):
+        if word in ("/compact", *COPIES) and isinstance(result, results.Refused):
             screen.turns.return_waiting()
         else:
             screen.turns.send_next()
 
+    async def _copy(self, command: Awaitable[CommandResult]) -> CommandResult:
+        self._copying += 1
+        self._screen.show_activity()
+        try:
+            return await command
+        finally:
+            self._copying -= 1
+
     async def _show(self, result: CommandResult) -> None:
         from tau.conversation import state as results
         from tau.conversation.compacting import CANCELLED
+        from tau.conversation.switching import COPY_CANCELLED
         from tau.tui.widgets.blocks import LinesRow
 
         screen = self._screen
@@ -92,7 +105,7 @@ class Commands:
                 await screen.chat.add(LinesRow("\n".join(lines)))
                 screen.chat.to_end()
             case results.Refused(line):
-                await screen.notice(line, "info" if line == CANCELLED else "warning")
+                await screen.notice(line, "info" if line in (CANCELLED, COPY_CANCELLED) else "warning")
             case results.Help():
                 await screen.app.run_action("help")
             case results.SessionListing():
@@ -106,11 +119,11 @@ class Commands:
             case results.Themes(name):
                 screen.run_worker(self._choose_theme(name), group="picker")
             case results.Switched(opening, line, draft, summary):
-                await screen.show_opening(opening, line=line, summarized=bool(summary))
+                await screen.opened.show(opening, line=line, summarized=bool(summary))
                 if draft and screen.prompt.put_back(draft):
                     screen.status.say("The draft is put away; Up brings it back")
             case results.Cleared():
-                await screen.clear()
+                await screen.moving.clear()
             case results.Quit():
                 screen.post_message(EndApp())
 
@@ -183,7 +196,7 @@ class Commands:
                 await screen.notice(error.line(), "warning")
                 screen.show_activity()
                 return
-            await screen.show_opening(opening, line=f"Resumed session {opening.state.session_id}.")
+            await screen.opened.show(opening, line=f"Resumed session {opening.state.session_id}.")
             screen.show_activity()
         if chosen.hit is not None:
             from tau.tui.found_words import go_to_words

@@ -27,8 +27,8 @@ SESSIONS = 500
 WITH_SESSIONS = ("resume", "fork")
 """Commands that take a session."""
 
-KEYS = (("↑↓", "choose"), ("Tab", "takes it"), ("Esc", "closes"))
-FILE_KEYS = (("↑↓", "choose"), ("Tab", "takes it, or opens a directory"), ("Esc", "closes"))
+KEYS = (("↑↓", "choose"), ("Tab", "take"), ("Esc", "close"))
+FILE_KEYS = (("↑↓", "choose"), ("Tab", "take, or open a directory"), ("Esc", "close"))
 
 
 @dataclass(frozen=True)

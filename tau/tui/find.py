@@ -12,6 +12,7 @@ from textual.geometry import Region
 from tau.tui.earlier_text import EarlierText
 from tau.tui.finding import pattern_for
 from tau.tui.going_to import reach
+from tau.tui.layout import laid_out
 from tau.tui.widgets.block import Block
 from tau.tui.widgets.find_bar import FindBar
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tau.tui.earlier_text import EarlierTurn
     from tau.tui.screens.chat import ChatScreen
-    from tau.tui.widgets.chat import LiveTurn
+    from tau.tui.widgets.live_turn import LiveTurn
 
 STRETCH = 0.008
 """Seconds of searching after which whatever else waits gets its turn."""
@@ -112,7 +113,7 @@ class Find:
         here = self._here
         self.leave()
         if here is not None and here.block.is_attached:
-            self._screen.run_worker(self._screen.blocks.go(Stop(here.block)), group="blocks")
+            self._screen.run_worker(self._screen.moving.blocks.go(Stop(here.block)), group="blocks")
 
     def _go_back(self) -> None:
         following, top, offset = self._began
@@ -242,7 +243,7 @@ class Find:
         self._bar.say("", "showing earlier turns…")
         if await reach(self._screen, *message) is None:
             return None
-        await self._laid_out()
+        await laid_out(self._screen)
         await self._count()
         shown = [turn for turn in self._screen.chat.turns if turn.session_id == message[0]]
         counts = dict(self._counts)
@@ -271,7 +272,7 @@ class Find:
             self._opened = block
         block.show_found(self._pattern, number)
         self._say()
-        await self._laid_out()
+        await laid_out(self._screen)
         chat = self._screen.chat
         row = block.row_of(number) or 0
         place = chat.place_of(block)
@@ -286,12 +287,6 @@ class Find:
         opened, self._opened = self._opened, None
         if opened is not None and opened.is_attached and opened.is_open:
             opened.turn()
-
-    async def _laid_out(self) -> None:
-        """Wait until what was mounted or opened has its place."""
-        done = asyncio.Event()
-        self._screen.call_after_refresh(done.set)
-        await done.wait()
 
     def _say(self) -> None:
         """Say which match this is, of how many, and what was searched."""

@@ -35,7 +35,7 @@ class FirstPage:
         from tau.tui.widgets.start_page import SHOWN_SESSIONS, StartPage
 
         screen = self._screen
-        self._page = page = StartPage(id="start-page")
+        self._page = page = StartPage(screen.keys, id="start-page")
         page.show_state(state)
         await screen.chat.mount(page)
         query = ListQuery(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from textual.selection import Selection
 from tau.input.fuzzy import fold
 from tau.sessions.searching import parse
 from tau.tui.going_to import reach
+from tau.tui.layout import laid_out
 from tau.tui.part import END
 from tau.tui.widgets.blocks import Folded
 from tau.tui.widgets.tool_card import ToolCard
@@ -57,13 +57,13 @@ async def go_to_words(screen: ChatScreen, session_id: str, index: int, words: st
         block = chat.block_at(screen.conversation.state.session_id, index - above[1] + SEED)
     if block is None:
         return False
-    await _laid_out(screen)
+    await laid_out(screen)
     turn = chat.turn_of(block)
     blocks = turn.widgets if turn is not None else [block]
     at = blocks.index(block)
     terms = _terms(words)
     found = _holding([*blocks[at:], *blocks[:at]], terms)
-    await _laid_out(screen)
+    await laid_out(screen)
     span = _span(found, terms)
     place = chat.place_of(found)
     if span is not None:
@@ -79,13 +79,6 @@ def _is_far(chat: Chat, session_id: str, index: int) -> bool:
         return False
     session, before = chat.earlier
     return session != session_id or (before != END and before - index > NEAR)
-
-
-async def _laid_out(screen: ChatScreen) -> None:
-    """Wait until what was mounted or opened has its place."""
-    done = asyncio.Event()
-    screen.call_after_refresh(done.set)
-    await done.wait()
 
 
 def _terms(words: str) -> Sequence[re.Pattern[str]]:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tau.errors import TauError
-from tau.tui.widgets.chat import PAGE_TURNS
+from tau.tui.widgets.live_turn import PAGE_TURNS
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -55,12 +55,12 @@ async def reach(screen: ChatScreen, session_id: str, index: int) -> Widget | Non
         Its first block, or that of its turn; None when the conversation has no such message.
     """
     chat = screen.chat
-    await chat.reach_between(session_id, index)
+    await chat.between.reach(session_id, index)
     while (block := chat.block_at(session_id, index)) is None:
         shown = chat.earlier
         if shown is None or (shown[0] == session_id and shown[1] <= index):
             return None
         if not await load_earlier(screen):
             return None
-        await chat.fold_between()
+        await chat.between.fold()
     return block

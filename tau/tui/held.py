@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.content import Content
 from textual.widgets import Static
 
 from tau.display import one_line
+from tau.tui.key_line import BETWEEN, action_line
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -42,7 +44,8 @@ class Held:
         if self._timer is not None:
             self._timer.stop()
         if held is not None:
-            line.update(f"Read-only: {one_line(held.why)}. F2 other sessions · F3 new session")
+            keys = action_line(screen.keys, [("sessions", "other sessions"), ("new", "new session")])
+            line.update(Content.assemble(f"Read-only: {one_line(held.why)}.", BETWEEN, keys))
             screen.turns.return_waiting()
             self._timer = screen.set_interval(FOLLOW_SECONDS, self._tick)
 
@@ -72,6 +75,6 @@ class Held:
         if opening is None:
             return
         freed = not opening.state.held_by
-        await screen.show_opening(
+        await screen.opened.show(
             opening, line="The other window has let go of this session." if freed else ""
         )

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
 
-from tau.config.keys import listed
 from tau.display import one_line
 from tau.errors import TauError
 from tau.tui.fit import shorten_middle, shorten_path
-from tau.tui.keys import Keys, bound, rebind
+from tau.tui.keys import Keys, bound, key_of, rebind
 from tau.tui.widgets.choices import NO_CHOICE, Choice, Choices
 from tau.tui.widgets.start_page import when
 
@@ -190,13 +189,13 @@ class HistorySearch:
         self._hits = found.hits
         same = (place for place, hit in enumerate(found.hits) if before and hit.entry == before.entry)
         cursor = next(same, 0 if found.hits else NO_CHOICE)
-        note = "Nothing that was sent has this" if found.complete else "Searching…"
+        note = "Nothing found" if found.complete else "Searching…"
         rows = [_row(hit, everywhere=everywhere) for hit in found.hits]
         keys = [
-            ("Enter", "takes it"),
-            (f"{listed(self._screen.keys['history'][:1])} ↑↓", "older, newer"),
-            ("Tab", "only here" if everywhere else "everywhere"),
-            (listed(self._screen.keys["cancel"][:1]), "back"),
+            ("Enter", "take"),
+            ("↑↓", "older, newer"),
+            ("Tab", "this directory" if everywhere else "all directories"),
+            (key_of(self._screen.keys, "cancel"), "back"),
         ]
         self._list.show(rows, cursor, keys, note)
 

@@ -69,8 +69,8 @@ class Kept:
 
     def refresh(self) -> None:
         """Another window may have sent something, and files may have changed."""
-        self._screen.prompt.past.refresh()
-        if self.files is not None:
+        if self.history is not None and self.files is not None:  # else nothing was read yet
+            self._screen.prompt.past.refresh()
             self.files.refresh()
 
     def take_up(self) -> None:

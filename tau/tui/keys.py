@@ -7,10 +7,15 @@ from collections.abc import Collection, Mapping
 from textual.binding import Binding, BindingsMap
 from textual.dom import DOMNode
 
-from tau.config.keys import BY_NAME
+from tau.config.keys import BY_NAME, listed
 
 Keys = Mapping[str, tuple[str, ...]]
 """The keys of every action, by its name; see `tau.config.keys.in_force`."""
+
+
+def key_of(keys: Keys, name: str) -> str:
+    """The first key of an action as people read it; empty where it has none."""
+    return listed(keys[name][:1])
 
 
 def bound(actions: Mapping[str, str], *, priority: Collection[str] = ()) -> list[Binding]:

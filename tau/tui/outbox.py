@@ -6,6 +6,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tau.display import one_line
+from tau.tui.key_line import BETWEEN, keys_line
 
 SHOWN = 3
 
@@ -69,5 +70,5 @@ class Outbox(Static):
         if len(self._texts) > SHOWN:
             lines.append(Content.assemble((f"  and {len(self._texts) - SHOWN} more", "$quiet")))
         if lines:
-            lines[-1] = Content.assemble(lines[-1], ("   ↑ takes it back", "$faint"))
+            lines[-1] = Content.assemble(lines[-1], BETWEEN, keys_line([("↑", "take back")]))
         self.update(Content("\n").join(lines))

@@ -69,7 +69,7 @@ class OwnCommand:
         screen = self._screen
         if self._running:
             await screen.notice("A command is running; Esc stops it.", "warning")
-            screen.prompt.put(text)
+            screen.prompt.give_back(text)
             return
         self._running, self._stopping, self._typed = True, False, typed
         ran = False
@@ -82,7 +82,7 @@ class OwnCommand:
             self._running, self._card = False, None
             screen.show_activity()
         if not ran:
-            screen.prompt.put(text)
+            screen.prompt.give_back(text)
         screen.turns.send_next()
 
     async def _show(self, event: CommandEvent) -> None:

@@ -10,7 +10,8 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
-from tau.tui.widgets.chat import LIVE_TURNS, blocks_of
+from tau.tui.widgets.live_turn import LIVE_TURNS
+from tau.tui.widgets.turn_blocks import blocks_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ class Part:
         begins = [turn.first_index for turn in _turns(page)]
         first = max((at for at in begins if at <= index - AROUND), default=page.first_index)
         page = _from(page, first)
-        await self._screen.show_history(self._whole(page, index), page)
+        await self._screen.moving.show_history(self._whole(page, index), page)
         await self._say_more()
 
     async def read_on(self) -> None:
@@ -113,7 +114,7 @@ class Part:
         """
         if self.away:
             page = await self._screen.conversation.earlier(END, LIVE_TURNS)
-            await self._screen.show_history(_turns(page), page)
+            await self._screen.moving.show_history(_turns(page), page)
 
     async def _read(self, before: int) -> HistoryPage:
         """What was said before an index, `_end` being where it ends."""

@@ -10,14 +10,17 @@ from __future__ import annotations
 import os
 import re
 import select
-import signal
 import sys
 import termios
 import time
 import tty
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tau.ending import EndsAtOnce
 
 NEAR_SECONDS, FAR_SECONDS = 0.25, 1.0
 """How long an answer may take from when it was asked for: of this machine's terminal, and through SSH."""
@@ -42,52 +45,54 @@ class Answer:
 
 
 class Asked:
-    """A terminal that was asked and has not been listened to yet.
+    """A terminal that is asked, and listened to later.
 
     Args:
         fd: Of the terminal that keys come from.
         out: Of the terminal that is drawn on.
-        patience: Seconds from now that an answer is waited for.
     """
 
-    def __init__(self, fd: int, out: int, patience: float) -> None:
+    def __init__(self, fd: int, out: int) -> None:
         self._fd = fd
+        self._out = out
         self._before = termios.tcgetattr(fd)
+        self._until = 0.0
+        self._heard = b""
+
+    def ask(self, patience: float) -> None:
+        """Ask.
+
+        Args:
+            patience: Seconds from now that an answer is waited for.
+        """
         self._until = time.monotonic() + patience
-        self._handlers = {
-            number: signal.signal(number, self._end)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        }
-        tty.setcbreak(fd, termios.TCSANOW)
-        os.write(out, _QUESTION)
+        tty.setcbreak(self._fd, termios.TCSANOW)
+        os.write(self._out, _QUESTION)
 
     def listen(self) -> Answer:
         """Read the answer; the terminal is then as it was before it was asked."""
-        heard = b""
         try:
-            while not _ATTRIBUTES.search(heard):
+            while not _ATTRIBUTES.search(self._heard):
                 left = self._until - time.monotonic()
                 if not select.select([self._fd], [], [], max(left, 0))[0]:
                     break
                 piece = os.read(self._fd, 4096)
                 if not piece:
                     break
-                heard += piece
+                self._heard += piece
         finally:
-            self.forget()
-        return understand(heard)
+            self._until = 0.0
+            termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
+        return understand(self._heard)
 
     def forget(self) -> None:
-        """Leave the terminal as it was, and the answer unread."""
-        self._until = 0.0
-        termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+        """Leave the terminal as it was, also in the middle of `ask` or `listen`.
 
-    def _end(self, number: int, frame: FrameType | None) -> None:
-        """End by a signal as if nothing had been asked."""
-        self.forget()
-        os.kill(os.getpid(), number)
+        An answer that is still to come is taken: whoever has the terminal next would find it typed.
+        """
+        with suppress(OSError, termios.error):  # the terminal may be gone
+            if self._until:
+                self.listen()
 
 
 def understand(heard: bytes) -> Answer:
@@ -101,8 +106,13 @@ def understand(heard: bytes) -> Answer:
     return Answer(0.299 * red + 0.587 * green + 0.114 * blue > 0.5, typed)  # Rec. 601 luma
 
 
-def ask(environment: Mapping[str, str]) -> Asked | None:
-    """Ask the terminal; None where there is none to ask."""
+def ask(environment: Mapping[str, str], ending: EndsAtOnce) -> Asked | None:
+    """Ask the terminal; None where there is none to ask.
+
+    Args:
+        environment: Of the process.
+        ending: What a signal does until the terminal was listened to.
+    """
     if environment.get("TERM") in (None, "dumb", "linux") or sys.__stdin__ is None or sys.__stderr__ is None:
         return None
     far = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
@@ -110,6 +120,9 @@ def ask(environment: Mapping[str, str]) -> Asked | None:
         fd, out = sys.__stdin__.fileno(), sys.__stderr__.fileno()
         if not (os.isatty(fd) and os.isatty(out)):
             return None
-        return Asked(fd, out, FAR_SECONDS if far else NEAR_SECONDS)
+        asked = Asked(fd, out)
+        ending.undo = asked.forget
+        asked.ask(FAR_SECONDS if far else NEAR_SECONDS)
     except (OSError, ValueError, termios.error):
         return None
+    return asked

@@ -58,7 +58,7 @@ class Turns:
 
     @property
     def _free(self) -> bool:
-        return not self.busy and self._screen.may_send
+        return not self.busy and self._screen.sending.may_send
 
     def _send(self, text: str) -> None:
         from tau.tui.turn_view import TurnView
@@ -72,9 +72,10 @@ class Turns:
         screen.run_worker(self._run(self._turn, text), group="turn")
 
     def cancel(self) -> None:
-        """Cancel the running turn or compaction; with none, take back what waits."""
-        if self._screen.conversation.state.summarizing and not self.busy:
-            self._screen.run_worker(self._screen.conversation.cancel(), group="cancel")
+        """Cancel the running turn, compaction or copy; with none, take back what waits."""
+        screen = self._screen
+        if not self.busy and (screen.busy or screen.commands.copying):
+            screen.run_worker(self._screen.conversation.cancel(), group="cancel")
         elif not self.busy:
             self.return_waiting()
         elif not self._cancelling:

@@ -13,7 +13,7 @@ import pytest
 from strands import tool
 
 from tau.agent import notices, window_lead
-from tau.agent.anchors import anchors
+from tau.agent.anchors import Facts
 from tau.agent.compaction import seed
 from tau.agent.history import is_summary
 from tau.agent.runner import AgentRunner
@@ -453,13 +453,20 @@ async def test_no_secret_and_no_request_of_a_tool_comes_into_the_list(desk: Desk
 async def test_a_turn_reads_what_leaves_and_not_what_left_before(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    made: list[Facts] = []
     read: list[int] = []
 
-    def counting(messages: list[Any], summary: str, *, tokens: int) -> str:
-        read.append(len(messages))
-        return anchors(messages, summary, tokens=tokens)
+    class Counting(Facts):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+            read.append(0)
 
-    monkeypatch.setattr(window_lead, "anchors", counting)
+        def read(self, message: dict[str, Any]) -> None:
+            super().read(message)
+            read[made.index(self)] += 1
+
+    monkeypatch.setattr(window_lead, "Facts", Counting)
     said = [f"The port is {number}." for number in range(5_000, 5_030)]
     await desk.run([{"text": "yes"}], *said, settings=sliding(4))
     assert read == [2] + [3] * 27, "two messages, and the list so far"

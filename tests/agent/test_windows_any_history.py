@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strands import Agent
 from strands.types.exceptions import ContextWindowOverflowException
 from strands.types.session import encode_bytes_values
 
+from tau.agent import window_base
 from tau.agent.history import begins_turn, clean, text_of
 from tau.agent.recorder import Recorder
+from tau.agent.window_base import Window
 from tau.agent.window_cuts import size
 from tau.agent.window_summary import INTRODUCTION, is_note
 from tau.agent.windows import window
@@ -51,6 +53,22 @@ TURNS = st.fixed_dictionaries(
         "answer": st.none() | WORDS,
     }
 )
+
+LOOKED_AT: dict[str, Any] = {
+    "says": "",
+    "image": None,
+    "calls": [
+        [
+            [
+                {"json": {"numbers": [1_000] * 1_000}},
+                {"image": {"format": "png", "source": {"bytes": b"x" * 5_201}}},
+            ]
+        ],
+        [[]],
+    ],
+    "answer": None,
+}
+"""A result that is cut twice, with an image that the first cut leaves a line of."""
 
 
 def messages(turns: list[dict[str, Any]]) -> list[Message]:
@@ -153,6 +171,13 @@ class Session:
         return agent, recorder
 
 
+async def before_a_request(agent: Agent) -> None:
+    """What the window does before each model call."""
+    window = agent.conversation_manager
+    assert isinstance(window, Window)
+    await window.read_unread(agent)
+
+
 def shown(agent: Agent) -> list[Message]:
     """The messages of the session in the window, without what stands before them."""
     seen = plain(agent)
@@ -172,12 +197,13 @@ def plain(agent: Agent) -> list[Message]:
 
 @settings(max_examples=150, deadline=None)
 @given(turns=st.lists(TURNS, min_size=1, max_size=6), most=st.integers(2, 40))
-def test_a_window_holds_the_newest_request_and_survives_a_restart(
+async def test_a_window_holds_the_newest_request_and_survives_a_restart(
     script: Path, turns: list[dict[str, Any]], most: int
 ) -> None:
     history = messages(turns)
     session = Session(history, "sliding", most, script)
     agent, recorder = session.open()
+    await before_a_request(agent)
     seen = plain(agent)
     check_request(seen)
     assert begins_turn(shown(agent)[0])
@@ -195,19 +221,21 @@ def test_a_window_holds_the_newest_request_and_survives_a_restart(
     assert newest in [text_of(message) for message in plain(again)]
 
 
+@example(turns=[LOOKED_AT], most=4, rounds=2)
 @settings(max_examples=150, deadline=None)
 @given(
     turns=st.lists(TURNS, min_size=1, max_size=6),
     most=st.integers(2, 40),
     rounds=st.integers(1, 8),
 )
-def test_each_reduction_shrinks_the_window_or_says_that_it_cannot(
+async def test_each_reduction_shrinks_the_window_or_says_that_it_cannot(
     script: Path, turns: list[dict[str, Any]], most: int, rounds: int
 ) -> None:
     history = messages(turns)
     session = Session(history, "sliding", most, script)
     agent, recorder = session.open()
     newest = next(text_of(message) for message in reversed(history) if begins_turn(message))
+    await before_a_request(agent)
     answered = results(plain(agent))
     for _ in range(rounds):
         before = size(plain(agent))
@@ -217,6 +245,7 @@ def test_each_reduction_shrinks_the_window_or_says_that_it_cannot(
             assert size(plain(agent)) == before
             assert sum(begins_turn(message) for message in shown(agent)) == 1
             break
+        await before_a_request(agent)
         seen = plain(agent)
         assert size(seen) < before
         check_request(seen)
@@ -296,6 +325,7 @@ async def test_a_fact_of_what_left_is_in_the_lead_or_counted_whatever_happens(
             with suppress(ContextWindowOverflowException):
                 await each.invoke_async([*prompt, {"role": "user", "content": [dict(request)]}])
         for each in (agent, other):
+            await before_a_request(each)
             check_request(plain(each))
             text = json.dumps(encode_bytes_values(plain(each)), ensure_ascii=False)
             assert sum(fact not in text for fact in facts) <= counted(each)
@@ -305,20 +335,78 @@ async def test_a_fact_of_what_left_is_in_the_lead_or_counted_whatever_happens(
     assert recorder.unsaved == ""
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    turns=st.lists(TURNS, min_size=1, max_size=4),
+    kind=st.sampled_from(["sliding", "summarize"]),
+    most=st.integers(2, 12),
+    tokens=st.sampled_from([200, 1_000]),
+    summaries=st.booleans(),
+    long=st.booleans(),
+    steps=st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=4),
+)
+async def test_facts_that_are_read_later_make_the_same_window_as_those_read_at_once(
+    *,
+    script: Path,
+    turns: list[dict[str, Any]],
+    kind: str,
+    most: int,
+    tokens: int,
+    summaries: bool,
+    long: bool,
+    steps: list[tuple[int, bool]],
+) -> None:
+    """Each step is a turn: how often its request does not fit at first, and whether tau stops after it."""
+    answered = [turn | {"answer": turn["answer"] or "yes"} for turn in turns]
+    history = with_facts(answered)[0] if long else messages(answered)
+    rest = "So it goes on. " * (80 if long else 0)
+    made = []
+    for limit in (-1, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(window_base, "AT_ONCE", limit)
+            session = Session(history, kind, most, script, tokens)
+            sent: list[Any] = []
+            agent, recorder = session.open()
+            for number, (overflows, restarts) in enumerate(steps):
+                if restarts:
+                    agent, recorder = session.open()
+                agent.model = Overflowing(overflows, script, summaries=summaries, sent=sent)
+                request = {"text": f"It is /srv/step{number}/page.py now. {rest}"}
+                notice = {"role": "assistant", "content": [{"text": "(notice)"}]}
+                prompt: Any = [notice] if dangles(plain(agent)) else []
+                with suppress(ContextWindowOverflowException):
+                    await agent.invoke_async([*prompt, {"role": "user", "content": [request]}])
+            await before_a_request(agent)
+            recorder.sync_agent(agent)
+        made.append((sent, plain(agent), agent.conversation_manager.get_state()))
+        kept = session.writer.agent_state()
+        assert kept is not None
+        assert kept.conversation_manager_state == encode_bytes_values(made[-1][2])
+    assert made[0] == made[1]
+
+
 def dangles(history: list[Message]) -> bool:
     return history[-1]["role"] == "user" or any("toolUse" in block for block in history[-1]["content"])
 
 
 class Overflowing(ScriptedModel):
-    """A model whose requests do not fit so many times; each request is checked."""
+    """A model whose requests do not fit so many times; each request is checked, and added to `sent`."""
 
-    def __init__(self, times: int, script: Path) -> None:
+    def __init__(
+        self, times: int, script: Path, *, summaries: bool = True, sent: list[Any] | None = None
+    ) -> None:
         super().__init__(Cursor(read_script(script)))
         self.left = times
+        self.summaries = summaries
+        self.sent = sent
 
     async def stream(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
         check_request(messages)
+        if self.sent is not None:
+            self.sent.append([(each["role"], [*each["content"]]) for each in messages])
         summary = "<transcript>" in text_of(messages[0])
+        if summary and not self.summaries:
+            raise RuntimeError("no summary today")
         if self.left and not summary:
             self.left -= 1
             raise ContextWindowOverflowException("full")

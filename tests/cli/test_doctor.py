@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,3 +146,65 @@ def test_without_a_home_everything_follows_the_data_directory() -> None:
     places = Places(data=Path("/x"), state=Path("/x/state"), config=Path("/x/config"))
     assert override_of("state", places).startswith("set TAU_DATA_DIR ")
     assert override_of("config", places).startswith("set TAU_DATA_DIR ")
+
+
+LEAVE = """
+import os, sys
+from pathlib import Path
+import tau.sessions.file as file
+from tau.sessions.store import StoreContext
+
+data, left, source = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+store = file.open_store(StoreContext(data_dir=data, state_dir=data))
+if left == "hidden":
+    os.rename = lambda *_, **__: os._exit(9)
+    store.create("next", meta={})
+link = {"compacted_from": source} if left == "compaction" else {"forked_from": source}
+store.create("next", meta={**link, "unfinished": True})
+print("begun", flush=True)
+if left != "running":
+    os._exit(9)
+sys.stdin.read()
+"""
+"""Makes a session as a compaction or a fork does, and is killed on the way, or stays at it."""
+
+
+@pytest.mark.parametrize("left", ["compaction", "fork", "hidden"])
+def test_what_was_left_unfinished_is_named_with_its_place_and_kept(tau_env: TauEnv, left: str) -> None:
+    tau_env.scripted({"text": "hello"})
+    assert tau_env.run("chat", "hi").returncode == 0
+    sessions = tau_env.data / "sessions"
+    (source,) = (path.name for path in sessions.iterdir())
+    killed = subprocess.run([sys.executable, "-c", LEAVE, str(tau_env.data), left, source], check=False)
+    assert killed.returncode == 9
+    (place,) = (path for path in sessions.iterdir() if path.name != source)
+    assert place.name.startswith(".new-") == (left == "hidden")
+    before = everything(tau_env.home.parent)
+    done = tau_env.run("doctor")
+    assert done.returncode == 0, done.stdout
+    (line,) = (line for line in done.stdout.splitlines() if line[6:20].strip() == "unfinished")
+    begun = "as a copy of" if left == "fork" else "to go on after a summary of"
+    said = (
+        f"session next, begun {begun} session {source}, is not whole: {place} "
+        f"(session {source} is as it was, and this one may be deleted)"
+    )
+    if left == "hidden":
+        said = f"{place} is left of a session that was never made (it may be deleted while no tau runs)"
+    assert line == f"{'warn':<5} {'unfinished':<14} {said}"
+    assert everything(tau_env.home.parent) == before, "nothing is deleted"
+    shutil.rmtree(place)
+    assert "unfinished" not in levels(tau_env.run("doctor").stdout)
+
+
+def test_a_session_that_is_being_made_is_not_named(tau_env: TauEnv) -> None:
+    tau_env.scripted({"text": "hello"})
+    with subprocess.Popen(
+        [sys.executable, "-c", LEAVE, str(tau_env.data), "running", "x"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as making:
+        assert making.stdout is not None
+        assert making.stdout.readline() == b"begun\n"
+        assert "unfinished" not in levels(tau_env.run("doctor").stdout)
+        making.communicate()
+    assert levels(tau_env.run("doctor").stdout)["unfinished"] == "warn", "its maker is gone"

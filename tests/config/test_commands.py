@@ -146,8 +146,8 @@ def test_init_writes_a_file_that_changes_nothing_and_touches_none(tau_env: TauEn
     enabled = re.sub(r"^# (\w+ = [^`\n]*|\[.*\])$", r"\1", user.read_text(), flags=re.MULTILINE)
     user.write_text(enabled.replace("NAME", "jot"))
     assert set(tomllib.loads(enabled)) == {
-        "agent", "sessions", "models", "context", "compaction", "tui", "plugins", "mcp", "approvals",
-        "component", "profiles",
+        "agent", "sessions", "models", "context", "compaction", "memory", "tui", "plugins", "mcp",
+        "approvals", "component", "profiles",
     }  # fmt: skip
     assert tau_env.run("config", "check").stdout.endswith("No problems.\n")
     user.write_text("# mine\n")

@@ -77,6 +77,7 @@ def test_a_byte_order_mark_is_accepted(desk: Desk) -> None:
             "2: context.prune_result_chars must be a whole number, at least 5201",
         ),
         ("[compaction]\nkeep_turns = -1\n", "2: compaction.keep_turns must be a whole number, at least 0"),
+        ("[memory]\nmax_chars = 999\n", "2: memory.max_chars must be a whole number, at least 1000"),
         ('[tui]\nmouse = "yes"\n', "2: tui.mouse must be true or false, not text in quotes"),
         (
             "[plugins]\ndisabled = ['a', 3]\n",

@@ -39,6 +39,8 @@ params = { extra = 1 }
 folder = "/"
 [plugins]
 disabled = ["file"]
+[memory]
+max_chars = 1000
 [profiles.p.sessions]
 backend = "memory"
 scope = "all"
@@ -47,7 +49,7 @@ REFUSED = (
     "agent.instructions, agent.max_turns, agent.max_total_tokens, sessions.backend, models.default.provider,"
     " models.default.model_id, models.default.base_url, models.default.api_key_env, models.default.region,"
     " models.default.script, models.default.record, models.default.weights, models.default.params,"
-    " component.jot, plugins.disabled, profiles.p.sessions.backend"
+    " component.jot, plugins.disabled, memory.max_chars, profiles.p.sessions.backend"
 )
 
 
@@ -66,6 +68,7 @@ def test_what_needs_trust_is_named_in_one_line_and_ignored(desk: Desk) -> None:
     assert settings.models["default"].provider == "auto"
     assert (settings.agent.instructions, settings.agent.max_turns) == ("", 50)
     assert (settings.sessions.backend, settings.component, settings.plugins.disabled) == ("file", {}, [])
+    assert settings.memory.max_chars == 24_000  # how much of a person's memory is left out is theirs to say
     assert desk.load(profile="p").settings.sessions.backend == "file"
 
 
@@ -83,6 +86,7 @@ def test_a_trusted_projects_file_counts_in_full(desk: Desk) -> None:
     assert (loaded.warnings, loaded.settings.trusted) == ([], True)
     assert loaded.settings.models["default"].base_url == "https://example.org"
     assert loaded.settings.sessions.backend == "jot"
+    assert loaded.settings.memory.max_chars == 1_000
     assert record.remove(desk.repository)
     assert not desk.load().settings.trusted
 

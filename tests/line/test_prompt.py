@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import stat
@@ -28,8 +29,12 @@ Chat = Callable[..., "Terminal"]
 
 
 @pytest.fixture
-def chat(terminal: Open, monkeypatch: pytest.MonkeyPatch) -> Chat:
-    """Opens `tau chat` in a terminal that says where its cursor is, and waits for its prompt."""
+def chat(tau_env: TauEnv, terminal: Open, monkeypatch: pytest.MonkeyPatch) -> Chat:
+    """Opens `tau chat` in a terminal that says where its cursor is, and waits for its prompt.
+
+    The model says yes to everything, unless a test gives it another script.
+    """
+    tau_env.scripted({"text": "Yes."})
 
     def open_one(*arguments: str) -> Terminal:
         opened = terminal("chat", *arguments)
@@ -56,7 +61,6 @@ def answers(opened: Terminal, count: int) -> None:
 
 
 def test_enter_sends_and_other_keys_break_the_line(tau_env: TauEnv, chat: Chat) -> None:
-    tau_env.scripted({"text": "Yes."})
     opened = chat()
     opened.send("one\x1b\rtwo\nthree\x1b[27;2;13~four\x1b[13;2ufive")
     opened.shows("  five")
@@ -66,7 +70,6 @@ def test_enter_sends_and_other_keys_break_the_line(tau_env: TauEnv, chat: Chat) 
 
 
 def test_a_large_paste_folds_and_goes_out_whole_and_so_does_the_history(tau_env: TauEnv, chat: Chat) -> None:
-    tau_env.scripted({"text": "Yes."})
     opened = chat()
     pasted = "\n".join(f"line {number} 漢字 🎉" for number in range(3_000))
     opened.send("look: ")
@@ -83,7 +86,6 @@ def test_a_large_paste_folds_and_goes_out_whole_and_so_does_the_history(tau_env:
 
 
 def test_lines_typed_by_a_terminal_that_marks_no_paste_are_one_message(tau_env: TauEnv, chat: Chat) -> None:
-    tau_env.scripted({"text": "Yes."})
     opened = chat()
     opened.send("first\rsecond\rthird\r")
     opened.shows("  third")
@@ -106,7 +108,6 @@ def test_messages_typed_during_a_turn_stay_messages(tau_env: TauEnv, chat: Chat)
 
 
 def test_history_is_of_the_directory_and_can_be_searched(tau_env: TauEnv, chat: Chat) -> None:
-    tau_env.scripted({"text": "Yes."})
     opened = chat()
     for number, text in enumerate(["a question about quails", "another one"], 1):
         opened.send(f"{text}\r")
@@ -132,7 +133,6 @@ def test_history_is_of_the_directory_and_can_be_searched(tau_env: TauEnv, chat: 
 
 
 def test_commands_are_completed_with_their_help(tau_env: TauEnv, chat: Chat) -> None:
-    tau_env.scripted({"text": "Yes."})
     opened = chat()
     opened.send("/stat")
     opened.shows("show model, window, tokens and session")
@@ -141,14 +141,13 @@ def test_commands_are_completed_with_their_help(tau_env: TauEnv, chat: Chat) -> 
     opened.send("\r")  # takes it
     opened.until(lambda: "show model, window" not in opened.text(), "the list to go")
     opened.send("\r")
-    opened.shows("scripted")
+    opened.shows("Model: default → ")
     opened.send("/model def")
     opened.shows(" default")
     assert said(tau_env) == []
 
 
 def test_files_are_completed_fuzzily(tau_env: TauEnv, chat: Chat) -> None:
-    tau_env.scripted({"text": "Yes."})
     (tau_env.directory / "src").mkdir()
     (tau_env.directory / "src" / "main window.py").touch()
     opened = chat()
@@ -164,7 +163,6 @@ def test_files_are_completed_fuzzily(tau_env: TauEnv, chat: Chat) -> None:
 
 
 def test_ctrl_c_puts_a_text_away_and_up_brings_it_back(tau_env: TauEnv, chat: Chat) -> None:
-    tau_env.scripted({"text": "Yes."})
     opened = chat()
     opened.send("half a thought")
     opened.shows("half a thought")
@@ -184,7 +182,6 @@ def test_ctrl_c_puts_a_text_away_and_up_brings_it_back(tau_env: TauEnv, chat: Ch
 def test_what_was_not_sent_is_there_in_the_next_window(
     tau_env: TauEnv, chat: Chat, number: signal.Signals
 ) -> None:
-    tau_env.scripted({"text": "Yes."})
     drafts = tau_env.state / "prompt" / "drafts"
     opened = chat()
     opened.send("half a\nthought")
@@ -208,7 +205,6 @@ def test_what_was_not_sent_is_there_in_the_next_window(
 
 @pytest.mark.parametrize("keys", ["\x07", "\x18\x05"], ids=["Ctrl+G", "Ctrl+X Ctrl+E"])
 def test_the_text_can_be_edited_in_the_editor(tau_env: TauEnv, chat: Chat, tmp_path: Path, keys: str) -> None:
-    tau_env.scripted({"text": "Yes."})
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nprintf "\\nand from the editor\\n" >> "$1"\n')
     editor.chmod(stat.S_IRWXU)
@@ -224,7 +220,6 @@ def test_the_text_can_be_edited_in_the_editor(tau_env: TauEnv, chat: Chat, tmp_p
 
 
 def test_without_an_editor_the_key_says_what_to_set(tau_env: TauEnv, chat: Chat) -> None:
-    tau_env.scripted({"text": "Yes."})
     tau_env.environ.pop("EDITOR", None)
     tau_env.environ.pop("VISUAL", None)
     opened = chat()
@@ -242,6 +237,21 @@ def test_the_line_below_tells_session_model_window_and_cost(tau_env: TauEnv, cha
     opened.shows("quail · default → sonnet · ctx empty")
     opened.send("hello\r")
     opened.shows("quail · default → sonnet · ctx 25 % · $0.04")
+
+
+def test_the_line_below_tells_a_model_that_took_its_time(tau_env: TauEnv, chat: Chat) -> None:
+    tau_env.scripted({"text": "Yes."}, more='model_id = "sonnet"\n')
+    script = tau_env.home / "script.json"
+    steps = script.read_text("utf-8")
+    script.unlink()
+    os.mkfifo(script)
+    opened = chat("--name", "quail")
+    assert "sonnet" not in below_prompt(opened), "nobody has written the script yet"
+    with script.open("w") as pipe:  # opened once it is read
+        script.unlink()
+        script.write_text(steps, "utf-8")
+        pipe.write(steps)
+    opened.shows("quail · default → sonnet")
 
 
 def test_the_line_below_leaves_out_what_does_not_fit() -> None:

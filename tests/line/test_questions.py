@@ -10,6 +10,7 @@ import pytest
 
 from tau.events import ApprovalAsked, ToolUseEnded
 from tau.line.output import call_lines
+from tau.line.person import QUIET_SECONDS
 from tau.line.questions import question_lines
 from tests.conftest import TAU
 from tests.line.test_terminal import Chats, chats, code
@@ -42,10 +43,10 @@ def asks(process: pexpect.spawn[str]) -> None:
 
 
 def answer(process: pexpect.spawn[str], line: str, then: str) -> None:
-    """Answer until it counts: what is typed at once is kept for the next message."""
+    """Answer when it counts: what is typed at once is kept for the next message."""
+    process.expect_exact(pexpect.TIMEOUT, timeout=QUIET_SECONDS * 2)
     process.send(line)
-    while process.expect_exact([then, pexpect.TIMEOUT], timeout=0.5):
-        process.send(line)
+    process.expect_exact(then)
 
 
 @pytest.mark.parametrize("terminal", ["xterm-256color", "dumb"])

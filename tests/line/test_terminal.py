@@ -57,6 +57,7 @@ def chats(tau_env: TauEnv) -> Iterator[Chats]:
 
 def code(process: pexpect.spawn[str]) -> int | None:
     process.expect(pexpect.EOF)
+    process.wait()
     process.close()
     return process.exitstatus if process.exitstatus is not None else -(process.signalstatus or 0)
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,22 +27,9 @@ ASKED, ANSWERED = "Where does the quail nest?", "The quail nests in May."
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """`old` goes on in `middle` and that in `new`, each with a copy of a turn; `fork` has all of it."""
-    return tmp_path / "data"
-
-
-@pytest.fixture(params=["indexed", "scanned"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path, data: Path) -> Iterator[Catalog]:
-    """The catalog with its index, and with a file where the index should be."""
-    state = tmp_path / "state"
-    if request.param == "scanned":
-        state.mkdir()
-        (state / "index").write_text("")
+    data = tmp_path / "data"
     chain(data)
-    store = open_store(StoreContext(data_dir=data, state_dir=state))
-    catalog = Catalog(store, state_dir=state)
-    yield catalog
-    catalog.close()
-    store.close()
+    return data
 
 
 def said(role: str, text: str) -> dict[str, Any]:
@@ -175,7 +161,6 @@ def test_an_origin_without_sense_is_none(catalog: Catalog, data: Path) -> None:
 
 
 def test_an_index_of_an_earlier_version_is_not_read_and_goes_when_unused(tmp_path: Path, data: Path) -> None:
-    chain(data)
     store = open_store(StoreContext(data_dir=data, state_dir=tmp_path))
     first = Catalog(store, state_dir=tmp_path)
     assert len(first.search("nests may", HERE)) == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,19 +34,6 @@ def data(tmp_path: Path) -> Path:
     )
     plant(data, "shot", minutes=5, meta={"directory": "/w", "channel": "run"})
     return data
-
-
-@pytest.fixture(params=["indexed", "scanned"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path, data: Path) -> Iterator[Catalog]:
-    state = tmp_path / "state"
-    if request.param == "scanned":
-        state.mkdir()
-        (state / "index").write_text("")
-    store = open_store(StoreContext(data_dir=data, state_dir=state))
-    catalog = Catalog(store, state_dir=state)
-    yield catalog
-    catalog.close()
-    store.close()
 
 
 @pytest.mark.parametrize(

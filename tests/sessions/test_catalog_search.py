@@ -22,25 +22,6 @@ from tests.sessions.planted import plant
 HERE = ListQuery(directory="/w", limit=50)
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
-
-
-@pytest.fixture(params=["indexed", "scanned"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path, data: Path) -> Iterator[Catalog]:
-    """The same catalog with its index, and with a file where the index should be."""
-    state = tmp_path / "state"
-    if request.param == "scanned":
-        state.mkdir()
-        (state / "index").write_text("")
-    store = open_store(StoreContext(data_dir=data, state_dir=state))
-    catalog = Catalog(store, state_dir=state)
-    yield catalog
-    catalog.close()
-    store.close()
-
-
 def places(hits: list[SearchHit]) -> set[tuple[str, int]]:
     return {(hit.session_id, hit.index) for hit in hits}
 

@@ -37,11 +37,6 @@ RESULT = {
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
-
-
-@pytest.fixture
 def store(tmp_path: Path, data: Path) -> Iterator[SessionStore]:
     store = open_store(StoreContext(data_dir=data, state_dir=tmp_path / "state"))
     yield store

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
+from textual import _wait
 from textual.pilot import Pilot
 
 from tau.config.settings import (
@@ -25,8 +30,14 @@ from tau.sessions.file import open_store
 from tau.sessions.store import SessionStore, StoreContext
 from tau.tui.app import TauApp
 from tau.tui.screens.chat import ChatScreen
+from tests.tui.pictures import Pictured, picture, record_sessions
 
 Step = dict[str, Any]
+
+# After each key the pilot waits, twice, until the process did next to nothing for so long; a fiftieth of a
+# second is too long a look where a spinner turns, which is then waited for in vain.
+_wait.SLEEP_GRANULARITY = 1 / 100
+_wait.SLEEP_IDLE = _wait.SLEEP_GRANULARITY / 20
 
 
 class Running:
@@ -43,11 +54,17 @@ class Running:
         return screen
 
     async def until(self, condition: Callable[[], object], what: str = "", seconds: float = 20) -> None:
-        """Wait until the condition holds."""
+        """Wait until the condition holds, and what was on its way then has been dealt with."""
+        if condition():
+            return
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, f"never came: {what}\n{self.text()}"
-            await self.pilot.pause(0.01)
+            await asyncio.sleep(
+                0.01
+            )  # a pause of the pilot asks each widget, which takes longer than most waits
+            self.app.screen._on_timer_update()
+        await self.pilot.pause(0)
 
     async def ready(self) -> None:
         """Wait until a message would be sent at once."""
@@ -77,6 +94,13 @@ class Running:
         """Wait until the text is on the screen."""
         await self.until(lambda: text in self.text(), f"{text!r} on the screen")
 
+    async def rest(self) -> None:
+        """Wait until what is on the screen stays as it is."""
+        before = ""
+        while before != (now := self.text()):
+            before = now
+            await self.pilot.pause(0.05)
+
     def text(self) -> str:
         """What is on the screen, as lines of text."""
         strips = self.app.screen._compositor.render_strips()
@@ -84,6 +108,25 @@ class Running:
 
 
 Start = Callable[..., AbstractAsyncContextManager[Running]]
+
+_starts = count(1)
+_STARTS_BETWEEN_COLLECTIONS = 20
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Start the app as `tau` does, which collects no garbage before a session is on the screen.
+
+    With collections on, each start would go through everything that the tests before it have made.
+    """
+    if next(_starts) % _STARTS_BETWEEN_COLLECTIONS == 0:  # what ended apps set aside is given back
+        gc.unfreeze()
+        gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @pytest.fixture
@@ -158,13 +201,42 @@ def start(settings_for: Callable[..., Settings]) -> Start:
     ) -> AsyncIterator[Running]:
         opened = OpenRequest(channel="tui", read_only_ok=True, **request)
         app = TauApp(settings or settings_for(script), opened, warnings)
-        async with app.run_test(size=size, notifications=True) as pilot:
-            running = Running(app, pilot)
-            if ready:
-                await running.ready()
-            yield running
+        with without_collections():
+            async with app.run_test(size=size, notifications=True) as pilot:
+                running = Running(app, pilot)
+                if ready:
+                    await running.ready()
+                yield running
         if app.conversation is not None:
             await app.conversation.close()
         app.close_kept()
+
+    return run
+
+
+@pytest.fixture
+def sessions(store: SessionStore, work: Path) -> None:
+    """A project with three earlier sessions."""
+    record_sessions(store, work)
+
+
+@pytest.fixture
+def pictured(start: Start, settings_for: Callable[..., Settings], snapshot: SnapshotAssertion) -> Pictured:
+    """Start the app, and at the end compare it with its picture: ``async with pictured(size) as running``."""
+
+    @asynccontextmanager
+    async def run(
+        size: tuple[int, int] = (80, 24),
+        theme: str = "dark",
+        *,
+        script: Sequence[Step] = (),
+        settings: Settings | None = None,
+        **options: Any,
+    ) -> AsyncIterator[Running]:
+        async with start(
+            settings=settings or settings_for(script, theme=theme), size=size, **options
+        ) as running:
+            yield running
+            await picture(snapshot, running)
 
     return run

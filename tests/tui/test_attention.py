@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import termios
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tau.tui.attention import notification, notifier
-from tau.tui.terminal_colours import Answer, Asked, understand
+from tau.tui.terminal_colours import Answer, understand
+from tests.conftest import TAU
 from tests.terminal import Open, Terminal
 
 if TYPE_CHECKING:
@@ -77,19 +77,19 @@ def test_a_terminal_that_says_nothing_is_not_waited_for(tau_env: TauEnv, termina
     assert app.ended() == 0
 
 
-def test_a_signal_while_the_terminal_is_asked_leaves_it_as_it_was() -> None:
-    keys, terminal = os.openpty()
-    try:
-        before = termios.tcgetattr(terminal)
-        asked_for = Asked(terminal, terminal, patience=60)
-        assert termios.tcgetattr(terminal) != before
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-        assert termios.tcgetattr(terminal) == before
-        assert asked_for.listen() == Answer(None, "")  # and is not waited for any more
-    finally:
-        os.close(keys)
-        os.close(terminal)
+@pytest.mark.terminal
+def test_an_answer_after_a_signal_is_not_typed_into_what_comes_next(tau_env: TauEnv, terminal: Open) -> None:
+    tau_env.scripted({"text": "the answer"})
+    tau_env.environ["SSH_CONNECTION"] = "far away"  # an answer may take its time
+    tau = f"sh -c 'echo process $$ is tau; exec {TAU} tui'"
+    app = terminal("-c", f'{tau}; echo "ended $?"; IFS= read -r line; echo "read <$line>"', command="/bin/sh")
+    app.until(lambda: QUESTION in app.bytes, "the question")
+    (process,) = re.findall(rb"process (\d+) is tau", app.bytes)
+    os.kill(int(process), signal.SIGTERM)
+    app.send(LIGHT)
+    app.shows("ended 143")
+    app.send("next\r")
+    app.shows("read <next>")
 
 
 @pytest.mark.terminal

@@ -157,7 +157,7 @@ async def test_enter_opens_and_folds_a_card(start: Start) -> None:
         assert await at(tau, *["alt+up"] * 4) == "tool call"
         await at(tau, "enter")
         assert tau.screen.query_one(ToolCard).open
-        assert "Enter closes" in tau.text()
+        assert "Enter fold" in tau.text()
         await at(tau, "enter")
         assert not tau.screen.query_one(ToolCard).open
         assert await at(tau, "alt+up") == "your message"
@@ -232,7 +232,7 @@ async def test_at_the_first_block_earlier_turns_are_shown(
     record(store, "long", exchanges(45), directory=str(work))
     async with start(resume="long", size=(80, 24)) as tau:
         first = tau.screen.chat.blocks[0]
-        await tau.screen.blocks.go(Stop(first))
+        await tau.screen.moving.blocks.go(Stop(first))
         assert await at(tau, "alt+up") == "reply"
         assert "answer 4" in tau.text()
         assert "question 5" in tau.text()

@@ -9,13 +9,13 @@ import pytest
 import time_machine
 from syrupy.assertion import SnapshotAssertion
 
+from tau.sessions.chains import Chains
 from tau.sessions.records import MetaValue, SessionSummary
 from tau.sessions.store import SessionStore
-from tau.tui.chains import Chains
 from tau.tui.screens.sessions import SessionPicker
 from tests.tui.conftest import Running, Start
+from tests.tui.pictures import SIZES, picture
 from tests.tui.recorded import exchanges, record
-from tests.tui.test_snapshots import SIZES, picture
 
 OLDEST, MIDDLE, NEWEST = "20200927-100000-aaaa", "20200928-100000-bbbb", "20200929-100000-cccc"
 FORK, ALONE = "20200930-100000-dddd", "20200926-100000-eeee"

@@ -17,7 +17,7 @@ from tau.sessions.store import SessionStore
 from tau.tui.widgets.blocks import NoticeRow, SummaryBlock, UserRow
 from tau.tui.widgets.tool_card import ToolCard
 from tests.tui.conftest import Running, Start, Step
-from tests.tui.test_snapshots import picture
+from tests.tui.pictures import picture
 
 NOTES = "- Ada wants the nightly job fixed.\n- It fails since Tuesday: `quail.rates` moved in 3f2a91c."
 ENDLESS = {"text": NOTES, "chunks": 2, "delay": 60}

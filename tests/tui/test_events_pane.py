@@ -39,8 +39,8 @@ async def test_notices_errors_and_reasons_are_shown_to_their_end_and_calls_are_c
             assert f"word119 {end}" in pane(tau)
         assert "part2" in pane(tau)
         assert "part59" not in pane(tau)
+        await tau.until(lambda: tau.screen.events_pane.show_vertical_scrollbar, "its scrollbar")
         width = tau.screen.events_pane.scrollable_content_region.width  # beside the scrollbar
-        assert tau.screen.events_pane.show_vertical_scrollbar
         assert all(line.cell_len <= width for line in tau.screen.events_pane._lines)
 
 

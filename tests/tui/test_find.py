@@ -200,6 +200,7 @@ async def test_escape_goes_back_to_where_one_was(start: Start, store: SessionSto
     record(store, "long", exchanges(90), directory=str(work))
     async with start(resume="long", size=(80, 24)) as tau:
         await tau.pilot.press("pageup", "pageup")
+        await tau.rest()
         before = in_sight(tau)
         await find(tau, "question 3")
         await press(tau, "up", "up", "up", "up", "up", "up")

@@ -100,6 +100,7 @@ async def test_resuming_brings_back_what_was_left_there(start: Start) -> None:
     async with start(resume=session) as tau:
         await tau.until(lambda: tau.screen.prompt.text == "half a thought", "the draft")
         await tau.shows("What you had not sent is in the prompt again")
+        await looked(tau)  # its file is gone
         await tau.turn("")
         assert tau.text().count("half a thought") == 1
     async with start(resume=session) as tau:

@@ -196,7 +196,7 @@ async def test_a_search_without_a_hit_says_so(tmp_path: Path, work: Path, start:
     sent_before(tmp_path, work, "one")
     async with start() as tau:
         await searching(tau, "zzz")
-        await tau.shows("Nothing that was sent has this")
+        await tau.shows("Nothing found")
         await tau.pilot.press("enter")
         assert tau.screen.search is not None
         assert tau.screen.search.is_open

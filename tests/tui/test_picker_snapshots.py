@@ -18,9 +18,7 @@ from tau.tui.screens.palette import PaletteScreen
 from tau.tui.screens.sessions import SessionPicker
 from tau.tui.screens.tools import ToolsScreen
 from tests.tui.conftest import Running, Start
-from tests.tui.test_snapshots import picture, sessions
-
-__all__ = ["sessions"]
+from tests.tui.pictures import picture
 
 T = TypeVar("T")
 
@@ -41,6 +39,10 @@ def shown(tau: Running, kind: type[T]) -> T:
     return tau.app.screen
 
 
+async def stay(tau: Running) -> None:
+    await tau.shows("Why does the nightly job")
+
+
 async def open_palette(tau: Running) -> None:
     await tau.pilot.press("ctrl+p")
     await tau.shows("/compact [FOCUS]")
@@ -55,7 +57,7 @@ async def open_palette_typed(tau: Running) -> None:
 
 async def open_themes(tau: Running) -> None:
     await tau.send("/theme")
-    await tau.shows("catppuccin-latte")
+    await tau.shows("atom-one-dark")
 
 
 async def open_tools(tau: Running) -> None:
@@ -108,6 +110,7 @@ async def open_rename(tau: Running) -> None:
 
 
 SCREENS: dict[str, Callable[[Running], Awaitable[None]]] = {
+    "start": stay,
     "palette": open_palette,
     "palette-typed": open_palette_typed,
     "themes": open_themes,

@@ -14,9 +14,9 @@ from tau.config.settings import Settings
 from tau.input.drafts import Drafts
 from tau.input.history import PromptHistory
 from tests.tui.conftest import Start
+from tests.tui.pictures import LONG_AGO, picture
 from tests.tui.test_completion import write
 from tests.tui.test_past import searching
-from tests.tui.test_snapshots import LONG_AGO, picture
 
 FILES = (
     "quail/jobs/nightly.py",

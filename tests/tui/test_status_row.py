@@ -13,7 +13,7 @@ from tau.config.settings import ModelSettings, PriceSettings, Settings
 from tau.display import dollars
 from tau.events import Usage
 from tests.tui.conftest import Running, Start
-from tests.tui.test_snapshots import picture
+from tests.tui.pictures import picture
 
 STEP = {"text": "ok", "usage": {"inputTokens": 41_200, "outputTokens": 3_100}}
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -233,13 +234,19 @@ def stuck(tau_env: TauEnv, terminal: Open, seconds: float) -> Terminal:
     """The app in a turn that nothing can end: what the model writes its requests to is never read."""
     tau_env.scripted({"text": "the answer"})
     os.mkfifo(tau_env.requests)
+    asked = tau_env.home / "asked"
     code = (
-        f"import sys, tau.tui; tau.tui.CLOSE_SECONDS = {seconds}; from tau.cli import main; sys.exit(main())"
+        f"import sys, tau.tui; tau.tui.CLOSE_SECONDS = {seconds}; from pathlib import Path\n"
+        "def opens(event, arguments):\n"
+        f"    if event == 'open' and str(arguments[0]) == {str(tau_env.requests)!r}:\n"
+        f"        Path({str(asked)!r}).touch()\n"
+        "sys.addaudithook(opens); from tau.cli import main; sys.exit(main())"
     )
     app = terminal("-c", code, "tui", command=sys.executable)
     app.ready()
     app.send("go on\r")
     app.shows("Esc cancels")
+    app.until(asked.exists, "the model writes its request, which holds it")
     return app
 
 
@@ -255,6 +262,7 @@ def test_a_signal_while_the_conversation_closes_ends_at_once(tau_env: TauEnv, te
     app = stuck(tau_env, terminal, 600)
     app.send("\x11")
     app.until(lambda: b"\x1b[?1049l" in app.bytes, "the screen is left")
+    app.until(lambda: termios.tcgetattr(app.process.child_fd)[3] & termios.ISIG, "Ctrl+C is a signal again")
     app.send("\x03")
     assert app.ended() == 130
     assert "the end of it may not be saved" in app.tail()

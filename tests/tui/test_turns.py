@@ -123,7 +123,7 @@ async def test_the_person_who_scrolled_up_stays_there_and_is_told(start: Start) 
         await tau.pilot.press("pageup", "pageup")
         place = tau.screen.chat.scroll_y
         await tau.until(lambda: tau.screen.chat.news, "news below")
-        assert "new below" in tau.text()
+        await tau.shows("new below")
         await tau.idle()
         assert tau.screen.chat.scroll_y == place
         tau.screen.chat.to_end()

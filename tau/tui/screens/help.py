@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from textwrap import wrap
 from typing import ClassVar
 
@@ -20,16 +21,18 @@ from textual.widgets import Input, Static
 from tau.config.keys import ACTIONS, listed
 from tau.conversation.commands import COMMANDS
 from tau.input.fuzzy import fold
+from tau.tui.key_line import keys_line
 from tau.tui.keys import Keys, bound, rebind
-from tau.tui.screens.picker import keys_line
+from tau.tui.screens.picker import AROUND, CSS, PART
+from tau.tui.widgets.filter_field import FilterField
 
 INDENT = 2
 GAP = 2
-MOST_NAMES, MOST_BESIDE = 1 / 3, 0.42
+MOST_NAMES, MOST_BESIDE = 1 / 3, 0.41
 """What share of the width the names take at most, below and beside each other; longer ones are wrapped."""
 
-AROUND = 7
-"""Rows of the screen that are not the lists."""
+WIDEST = 160
+"""Columns of the box."""
 
 BESIDE_FROM_WIDTH = 110
 """Columns of the screen from which on keys and commands stand beside each other."""
@@ -54,7 +57,7 @@ class HelpScreen(ModalScreen[None]):
     """
 
     AUTO_FOCUS = "#help-filter"
-    CSS_PATH = "help.tcss"
+    CSS_PATH: ClassVar[list[str | PurePath]] = [*CSS, "help.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter", "back", "Back", priority=True),
         Binding("up", "scroll(-1)", "Up", priority=True, show=False),
@@ -71,18 +74,20 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """The filter, the two lists and the keys."""
-        with Vertical(id="help"):
-            yield Input(placeholder="Type to find a key or a command", id="help-filter", compact=True)
+        box = Vertical(classes="picker-box")
+        box.styles.width = WIDEST
+        with box:
+            yield FilterField("Type to find a key or a command", "help-filter")
             with VerticalScroll(id="help-lists", can_focus=False):
                 with Horizontal(id="help-columns"):
-                    yield Listed("Keys", [*self._keys, *FIXED])
+                    yield Listed("Keys", [*self._keys, *FIXED], classes="help-keys")
                     yield Listed("Commands", [(spec.usage, spec.help) for spec in COMMANDS])
                 yield Static(Content.styled(NOTE, "$quiet"), id="help-note", markup=False)
-            yield Static(keys_line([("↑↓", "scroll"), ("Esc", "back")]), id="help-foot", markup=False)
+            yield Static(keys_line([("↑↓", "scroll"), ("Esc", "back")]), classes="picker-keys", markup=False)
 
     def on_resize(self, event: Resize) -> None:
         """Put the lists beside each other where there is room."""
-        self.query_one("#help-lists").styles.max_height = max(3, event.size.height - AROUND)
+        self.query_one("#help-lists").styles.max_height = max(3, event.size.height - AROUND - 2 * PART)
         beside = event.size.width >= BESIDE_FROM_WIDTH
         self.query_one("#help-columns").set_class(beside, "-beside")
         for columns in self.query(Listed):
@@ -112,8 +117,8 @@ class HelpScreen(ModalScreen[None]):
 class Listed(Widget):
     """Names and what they mean, in two columns; the first is as wide as its longest entry, or a third."""
 
-    def __init__(self, title: str, entries: Sequence[tuple[str, str]]) -> None:
-        super().__init__()
+    def __init__(self, title: str, entries: Sequence[tuple[str, str]], *, classes: str = "") -> None:
+        super().__init__(classes=classes)
         self._heading = title
         self._entries = entries
         self._words: Sequence[str] = ()
@@ -143,7 +148,7 @@ class Listed(Widget):
     def _lines(self, width: int) -> list[Content]:
         longest = max(Content(name).cell_length for name, _ in self._entries)
         names = max(8, min(longest, int(width * self.share) - INDENT))
-        lines = [Content.styled(self._heading, "bold")]
+        lines = [Content.styled(self._heading, "bold $quiet")]
         for name, meaning in self._shown():
             left = wrap(name, names) or [""]
             right = wrap(meaning, max(20, width - INDENT - names - GAP)) or [""]

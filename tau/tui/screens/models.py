@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import PurePath
-from typing import ClassVar
 
 from textual import work
 
@@ -27,7 +25,6 @@ class ModelPicker(FilterPicker[Found, str]):
         look_up: Tells more of them.
     """
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["picker.tcss", "../widgets/row_list.tcss"]
     heading = "Model roles"
     keys = (("Enter", "switch"), ("Esc", "back"))
     widest = 96

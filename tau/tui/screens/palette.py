@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import PurePath
 from typing import ClassVar
 
 from textual import work
@@ -22,6 +21,9 @@ MOST = 200
 RECENT = 5
 SESSIONS_SHOWN = 8
 """Sessions that are shown while nothing is typed; all of them are found by typing."""
+
+COMMAND_CELLS = 24
+"""Cells of the column of commands; what they do stands behind it."""
 
 _ORDER = ("Commands", "Sessions", "Models", "Keys", "Themes")
 
@@ -63,7 +65,6 @@ class PaletteScreen(FilterPicker[Found, Chosen]):
         find_later: Gives the rest.
     """
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["picker.tcss", "../widgets/row_list.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+p", "back", "Back", priority=True),
         Binding("tab", "edit", "Into the prompt", priority=True),
@@ -126,7 +127,7 @@ class PaletteScreen(FilterPicker[Found, Chosen]):
         doable, lies = entry
         kind = doable.kind.removesuffix("s").lower() if self.typed and doable.kind != "Keys" else ""
         right = " · ".join(part for part in (doable.right, kind) if part)
-        column = 30 if doable.kind == "Commands" else 0
+        column = COMMAND_CELLS if doable.kind == "Commands" else 0
         return Row(doable.text, right=right, marks=lies.positions, note=doable.note, note_at=column)
 
     def choose(self, entry: Found) -> None:

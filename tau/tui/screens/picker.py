@@ -1,4 +1,4 @@
-"""What every picker has in common: a line to filter by, a list, and the keys below it."""
+"""What every picker has in common: a box over the conversation, a line to filter by, a list, and the keys."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from tau.display import one_line
+from tau.tui.fit import folded, shorten_end
+from tau.tui.key_line import keys_line
 from tau.tui.messages import RowChosen, RowReached
+from tau.tui.widgets.filter_field import FilterField
 from tau.tui.widgets.row_list import Row, RowList, Rows
 
 Result = TypeVar("Result")
@@ -28,16 +34,38 @@ LIST_BINDINGS: Sequence[BindingType] = (
 )
 """Keys that move the cursor of the list while the filter has the focus."""
 
-AROUND = 10
-"""Rows of the screen that are not the list, beside the heading."""
+CSS: list[str | PurePath] = ["picker.tcss", "../widgets/row_list.tcss", "../widgets/filter_field.tcss"]
+
+AROUND = 5
+"""Rows of the screen above and below a box, and its padding: the status row stays in sight."""
+
+PROMPT = 4
+"""Rows of the prompt and the empty one over it."""
+
+TALL_FROM = 30
+"""Rows of the screen from which on a box ends above the prompt; below, it covers it."""
+
+PART = 2
+"""Rows of a heading, a filter or the keys, with the empty one beside it."""
+
+MOST_ROWS = 28
+"""Rows of a list that keeps its height: more of them are further from the filter than one looks."""
 
 
-def keys_line(keys: Sequence[tuple[str, str]]) -> Content:
-    """Keys and what they do, on one line."""
-    parts: list[str | tuple[str, str]] = []
-    for key, does in keys:
-        parts += [(key, "$accent"), (f" {does}   ", "$quiet")]
-    return Content.assemble(*parts)
+NOTHING = "Nothing found"
+"""Stands in a list for what was typed in vain."""
+
+
+def room_for_lines(height: int, parts: int, *, clear_prompt: bool = False) -> int:
+    """Rows that a box has for its list.
+
+    Args:
+        height: Rows of the screen.
+        parts: How many of heading, filter and keys it has.
+        clear_prompt: Whether the prompt stays in sight on a small screen too.
+    """
+    prompt = PROMPT if clear_prompt or height >= TALL_FROM else 0
+    return max(3, height - AROUND - PART * parts - prompt)
 
 
 class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
@@ -48,7 +76,7 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
     """
 
     AUTO_FOCUS = "#picker-filter"
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["picker.tcss", "../widgets/row_list.tcss"]
+    CSS_PATH: ClassVar[list[str | PurePath]] = CSS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back", priority=True),
         Binding("enter", "choose", "Choose", priority=True),
@@ -61,6 +89,8 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
     widest: ClassVar[int] = 96
     fixed_height: ClassVar[bool] = False
     """Whether the list keeps the height of the screen however much is found."""
+    clear_prompt: ClassVar[bool] = False
+    """Whether the prompt stays in sight on a small screen too."""
     more_lines: ClassVar[int] = 0
     """Lines below the list that are kept for what is said of the entry under the cursor."""
 
@@ -70,22 +100,18 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
 
     def compose(self) -> ComposeResult:
         """The filter, the list and the keys."""
-        box = Vertical(id="picker-box")
+        box = Vertical(classes="picker-box")
         box.styles.width = self.widest
         with box:
-            yield Static("", id="picker-heading", markup=False)
-            yield Input(placeholder=self.placeholder, id="picker-filter", compact=True)
+            yield Static("", classes="picker-heading", markup=False)
+            yield FilterField(self.placeholder, "picker-filter")
             yield RowList(id="picker-list")
-            yield Static("", id="picker-more", markup=False)
-            yield Static(keys_line(self.keys), id="picker-foot", markup=False)
+            yield Said(self.more_lines)
+            yield Static(keys_line(self.keys), classes="picker-keys", markup=False)
 
     def on_mount(self) -> None:
         """Fill the list."""
-        self.query_one("#picker-heading").display = bool(self.heading)
-        more = self.query_one("#picker-more")
-        more.display = self.more_lines > 0
-        if self.more_lines:
-            more.styles.height = self.more_lines
+        self.query_one(".picker-heading").display = bool(self.heading)
         self.show_entries(cursor=self.first_cursor())
 
     def on_resize(self) -> None:
@@ -146,27 +172,27 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
     def show_entries(self, *, cursor: int | None = None) -> None:
         """List what is found now; the cursor goes to the first unless it is given."""
         entries = self.found(self.typed)
-        self._rows = Rows(self._row, entries or ["Nothing fits"])
+        self._rows = Rows(self._row, entries or [NOTHING])
         if self.heading:
             said = self.describe()
             head = Content.assemble((self.heading, "bold"), (f"  {said}" if said else "", "$quiet"))
-            self.query_one("#picker-heading", Static).update(head)
+            self.query_one(".picker-heading", Static).update(head)
         self._fit()
         self.rows.show(self._rows, cursor=cursor)
 
-    def more(self, text: Content | str) -> None:
-        """Say something below the list; nothing takes no room."""
-        line = self.query_one("#picker-more", Static)
-        line.update(text)
-        line.display = bool(text) or self.more_lines > 0
+    def more(self, text: str) -> None:
+        """Say something below the list."""
+        self.query_one(Said).say(text)
 
     def _row(self, entry: Entry | str) -> Row:
         return Row(entry, heading=True) if isinstance(entry, str) else self.row(entry)
 
     def _fit(self) -> None:
-        others = (2 if self.heading else 0) + (self.more_lines + 1 if self.more_lines else 0)
-        most = max(3, self.size.height - AROUND - others)
-        self.rows.styles.height = most if self.fixed_height else max(1, min(len(self._rows), most))
+        parts = 3 if self.heading else 2
+        said = self.more_lines + 1 if self.more_lines else 0
+        most = max(3, room_for_lines(self.size.height, parts, clear_prompt=self.clear_prompt) - said)
+        fixed = min(most, MOST_ROWS)
+        self.rows.styles.height = fixed if self.fixed_height else max(1, min(len(self._rows), most))
 
     @on(Input.Changed, "#picker-filter")
     def _filter_changed(self) -> None:
@@ -197,3 +223,37 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
     def action_back(self) -> None:
         """Back without a change."""
         self.dismiss(None)
+
+
+class Said(Widget):
+    """What is said below a list of the entry under the cursor.
+
+    Args:
+        lines: How many are kept for it; what is longer ends in ``…``. 0: as many as it takes.
+    """
+
+    def __init__(self, lines: int) -> None:
+        super().__init__(id="picker-more")
+        self._kept = lines
+        self._text = ""
+        self.display = lines > 0
+
+    def say(self, text: str) -> None:
+        """Say this."""
+        self._text = one_line(text)
+        self.display = bool(text) or self._kept > 0
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as are kept, or taken."""
+        return self._kept or len(self._lines(width))
+
+    def render(self) -> Content:
+        """The lines at the present width."""
+        return Content("\n").join([Content(line) for line in self._lines(self.size.width)])
+
+    def _lines(self, width: int) -> list[str]:
+        lines = [line.rstrip() for line in folded(self._text, max(8, width))]
+        if self._kept and len(lines) > self._kept:
+            lines[self._kept - 1 :] = [shorten_end(f"{lines[self._kept - 1]} …", width)]
+        return lines

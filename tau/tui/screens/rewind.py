@@ -15,12 +15,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tau.conversation.state import Prompt, PromptListing
+from tau.tui.key_line import keys_line
 from tau.tui.messages import RowChosen
+from tau.tui.screens.picker import CSS, room_for_lines
 from tau.tui.widgets.row_list import Row, RowList, Rows
 from tau.tui.widgets.start_page import when
 
-AROUND = 14
-"""Rows of the screen that are not the list."""
+KEYS = (("Enter", "go on from before it in a new session"), ("Esc", "back"))
+WIDEST = 100
+"""Columns of the box."""
 
 ReadOn = Callable[[PromptListing], Awaitable[PromptListing]]
 
@@ -34,7 +37,7 @@ class RewindPicker(ModalScreen[Prompt | None]):
     """
 
     AUTO_FOCUS = "#rewind-list"
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["rewind.tcss", "../widgets/row_list.tcss"]
+    CSS_PATH: ClassVar[list[str | PurePath]] = CSS
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back", priority=True)]
 
     def __init__(self, listing: PromptListing, read_on: ReadOn) -> None:
@@ -45,16 +48,12 @@ class RewindPicker(ModalScreen[Prompt | None]):
 
     def compose(self) -> ComposeResult:
         """The list with its title and keys."""
-        with Vertical(id="rewind-picker"):
-            yield Static("", id="rewind-title", markup=False)
+        box = Vertical(classes="picker-box")
+        box.styles.width = WIDEST
+        with box:
+            yield Static("", classes="picker-heading", markup=False)
             yield RowList(id="rewind-list")
-            keys = Content.assemble(
-                ("Enter", "$accent"),
-                (" goes on from before it in a new session   ", "$quiet"),
-                ("Esc", "$accent"),
-                (" back", "$quiet"),
-            )
-            yield Static(keys, id="rewind-keys", markup=False)
+            yield Static(keys_line(KEYS), classes="picker-keys", markup=False)
 
     def on_mount(self) -> None:
         """Fill the list; the cursor is on the newest message."""
@@ -70,7 +69,7 @@ class RewindPicker(ModalScreen[Prompt | None]):
         self.call_after_refresh(self.query_one(RowList).show_cursor)
 
     def _fit(self) -> None:
-        height = max(1, min(len(self._entries), self.size.height - AROUND))
+        height = max(1, min(len(self._entries), room_for_lines(self.size.height, 2)))
         self.query_one(RowList).styles.height = height
 
     @work
@@ -87,7 +86,7 @@ class RewindPicker(ModalScreen[Prompt | None]):
         said = f"  {count:,} message{'' if count == 1 else 's'} of yours"
         more = " · reading earlier ones…" if self._listing.earlier is not None else ""
         title = Content.assemble(("Go back before", "bold"), (said + more, "$quiet"))
-        self.query_one("#rewind-title", Static).update(title)
+        self.query_one(".picker-heading", Static).update(title)
 
     @on(RowChosen)
     def _chosen(self, message: RowChosen) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
-from typing import ClassVar
 
 from textual.timer import Timer
 
@@ -18,10 +16,10 @@ SHOW_AFTER = 0.06
 """Seconds the cursor rests before its theme is shown: a held key does not draw everything each time."""
 
 MEANINGS = {
-    "auto": "as light or dark as the terminal",
+    "auto": "as the terminal is",
     "dark": "tau's dark one",
     "light": "tau's light one",
-    "ansi": "the terminal's own sixteen colours",
+    "ansi": "the terminal's own",
 }
 
 Found = tuple[str, Match]
@@ -34,10 +32,10 @@ class ThemePicker(FilterPicker[Found, str]):
         looks: The themes.
     """
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["picker.tcss", "../widgets/row_list.tcss"]
     heading = "Theme"
-    keys = (("↑↓", "try"), ("Enter", "keep"), ("Esc", "back to what was"))
-    widest = 64
+    keys = (("↑↓", "try"), ("Enter", "keep"), ("Esc", "back"))
+    widest = 58
+    clear_prompt = True
 
     def __init__(self, looks: Looks) -> None:
         super().__init__()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import groupby
-from pathlib import PurePath
-from typing import ClassVar
 
 from textual import work
 
@@ -33,7 +31,6 @@ class ToolsScreen(FilterPicker[Found, None]):
         read: Looks again.
     """
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["picker.tcss", "../widgets/row_list.tcss"]
     heading = "Tools"
     placeholder = "Type to filter"
     keys = (("↑↓", "look"), ("Esc", "back"))

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from tau.display import dollars, one_line
 from tau.tui.fit import keep_what_fits, shorten_end, shorten_middle, shorten_path, spread, tokens
+from tau.tui.keys import Keys, key_of
 
 if TYPE_CHECKING:
     from tau.conversation.state import ConversationState
@@ -64,15 +65,20 @@ class HeaderBar(Widget):
 
 
 class StatusBar(Widget):
-    """What tau is doing at the left; context, tokens and what is folded away at the right."""
+    """What tau is doing at the left; context, tokens and what is folded away at the right.
+
+    Args:
+        keys: The keys in force.
+    """
 
     state: reactive[ConversationState | None] = reactive(None)
     activity = reactive("Connecting…")
     hint = reactive("")
     folded_events = reactive(0)
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+    def __init__(self, keys: Keys, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
         super().__init__(id=id)
+        self._keys = keys
         self._since: float | None = None
         self._ticker: Timer | None = None
         self._hint_timer: Timer | None = None
@@ -111,8 +117,12 @@ class StatusBar(Widget):
             left = Content.assemble((one_line(self.hint), "$warning"))
         elif self._since is not None:
             seconds = int(monotonic() - self._since)
+            cancel = key_of(self._keys, "cancel")
             left = Content.assemble(
-                ("✻ ", ACCENT), self.activity, (f" {seconds} s", QUIET), (" · Esc cancels", QUIET)
+                ("✻ ", ACCENT),
+                self.activity,
+                (f" {seconds} s", QUIET),
+                (f" · {cancel} cancels" if cancel else "", QUIET),
             )
         else:
             left = Content.assemble((self.activity, QUIET))
@@ -130,7 +140,8 @@ class StatusBar(Widget):
             parts.append((3, Content.assemble(("kept in memory only", "$warning"))))
         if self.folded_events:
             plural = "event" if self.folded_events == 1 else "events"
-            parts.append((1, Content.assemble((f"{self.folded_events} {plural} F4", QUIET))))
+            said = f"{self.folded_events} {plural} {key_of(self._keys, 'events')}".rstrip()
+            parts.append((1, Content.assemble((said, QUIET))))
         point = _compaction_point(state)
         colour = "$warning" if point else QUIET
         parts.append((8, Content.assemble((_context_share(state), colour))))

@@ -11,9 +11,9 @@ from textual.content import Content
 from textual.events import Key, Paste
 from textual.widgets import Static
 
-from tau.config.keys import listed
 from tau.tui.fit import keep_what_fits
-from tau.tui.keys import bound, rebind
+from tau.tui.key_line import BETWEEN
+from tau.tui.keys import bound, key_of, rebind
 
 if TYPE_CHECKING:
     from tau.tui.block_cursor import BlockCursor
@@ -66,10 +66,10 @@ class BlockBar(Static, can_focus=True):
             letters: Those that do something.
         """
         keys = self._chat_screen.keys
-        facts = [(9, "Enter", "closes" if is_open else "opens")] if opens else []
+        facts = [(9, "Enter", "fold" if is_open else "open")] if opens else []
         does = {"c": "copy", "y": f"copy {code}", "e": "edit and resend", "o": "editor", "p": "to prompt"}
         facts += [(8 - place, letter, does[letter]) for place, letter in enumerate(does) if letter in letters]
-        facts.append((10, listed(keys["cancel"][:1]) or "↓", "back"))
+        facts.append((10, key_of(keys, "cancel") or "↓", "back"))
         self._lead = Content.assemble((name, "$quiet"))
         self._facts = [
             (rank, Content.assemble((key, "$accent"), (f" {word}", "$quiet"))) for rank, key, word in facts
@@ -79,7 +79,7 @@ class BlockBar(Static, can_focus=True):
     def render(self) -> Content:
         """The name and as many keys as there is room for."""
         room = self.content_size.width - self._lead.cell_length - 3
-        return Content.assemble(self._lead, "   ", keep_what_fits(self._facts, room, Content("   ")))
+        return Content.assemble(self._lead, BETWEEN, keep_what_fits(self._facts, room, BETWEEN))
 
     # Keys --------------------------------------------------------------------------------------
 

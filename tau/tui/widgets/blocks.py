@@ -131,6 +131,7 @@ class Folded(Hanging, can_focus=True):
 
     def redraw(self) -> None:
         """Draw the line and, when open, what it folds."""
+        self.set_class(self.open, "-open")
         self.show(self.lines_if(opened=self.open))
 
     def lines_if(self, *, opened: bool) -> Sequence[Line]:

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from tau.tui.fit import shorten_end
+from tau.tui.key_line import keys_line
 
 ROWS = 7
 """Rows that are shown at once, beside the line below them."""
@@ -138,14 +139,11 @@ class Choices(Widget):
         return line.stylize("on $chosen") if chosen else line
 
     def _foot(self, width: int) -> Content:
-        parts: list[tuple[str, str]] = [("  ", "")]
-        for key, does in self._keys:
-            parts += [(key, "$quiet"), (f" {does}   ", "$faint")]
-        left = Content.assemble(*parts)
         count = len(self._choices)
         right = f"{max(self.cursor, 0) + 1} of {count}" if count > ROWS else ""
-        gap = width - left.cell_length - len(right) - 1
-        return left if gap < 1 else Content.assemble(left, " " * gap, (right, "$faint"))
+        keys = keys_line(self._keys, width - 3)
+        gap = width - keys.cell_length - len(right) - 3
+        return Content.assemble("  ", keys, " " * gap, (right if gap > 0 else "", "$quiet"))
 
 
 def _middle(text: str, positions: Sequence[int], room: int) -> tuple[str, Sequence[int]]:

@@ -43,6 +43,7 @@ WHOLE_CHARACTERS = 4_000
 TIME_WIDTH = 10
 NAME_WIDTH = 13
 DOT = " · "
+NONE = "No events yet"
 
 _NOT_ASKED = DENIED_BEFORE.partition(".")[0]
 
@@ -219,6 +220,9 @@ class EventsPane(ScrollView):
         """The line at `y` of the visible part."""
         place = y + round(self.scroll_y)
         width, base = self.size.width, self.rich_style
+        if not self.entries and place == 0:
+            line = Strip(self._quiet_line(NONE).render(self.app.console))
+            return line.adjust_cell_length(width, base).apply_style(base)
         if not 0 <= place < len(self._lines):
             return Strip.blank(width, base)
         if self._drawn_for != (width, base):
@@ -229,6 +233,9 @@ class EventsPane(ScrollView):
             drawn = Strip(self._lines[place].render(self.app.console))
             self._strips[place] = drawn.adjust_cell_length(width, base).apply_style(base)
         return self._strips[place]
+
+    def _quiet_line(self, text: str) -> Text:
+        return Text.assemble((text, self.get_component_rich_style("events--quiet", partial=True)))
 
     def _lay_out(self) -> None:
         if self.size.width <= 0:

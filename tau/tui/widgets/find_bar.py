@@ -10,8 +10,8 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tau.config.keys import listed
-from tau.tui.keys import Keys, bound, rebind
+from tau.tui.key_line import keys_line
+from tau.tui.keys import Keys, bound, key_of, rebind
 
 if TYPE_CHECKING:
     from tau.tui.find import Find
@@ -96,11 +96,6 @@ class FindBar(Horizontal):
 
     def on_resize(self) -> None:
         """Write the keys as the width allows."""
-        back = listed(self._keys["cancel"][:1])
-        keys = [("Enter", "next"), ("↑", "previous"), ("Tab", "stay"), (back, "back")]
-        if self.screen.size.width < WIDE:
-            keys = [("↓↑", ""), ("Tab", "stay"), (back, "back")]
-        parts = [
-            Content.assemble((key, "$accent"), (f" {word}".rstrip(), "$quiet")) for key, word in keys if key
-        ]
-        self.query_one("#find-keys", Static).update(Content("   ").join(parts))
+        keys = [("↑↓", "previous, next" if self.screen.size.width >= WIDE else ""), ("Tab", "stay")]
+        keys += [(key, "back") for key in [key_of(self._keys, "cancel")] if key]
+        self.query_one("#find-keys", Static).update(keys_line(keys))

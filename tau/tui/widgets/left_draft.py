@@ -7,6 +7,7 @@ from textual.widget import Widget
 
 from tau.display import one_line
 from tau.tui.fit import shorten_end
+from tau.tui.key_line import BETWEEN, keys_line
 
 
 class LeftDraft(Widget):
@@ -34,7 +35,7 @@ class LeftDraft(Widget):
     def render(self) -> Content:
         """The line at the present width."""
         others = f" · {self._more} more" if self._more else ""
-        end = Content.assemble((f"  {self._at}{others}", "$quiet"), ("   ↑ brings it back", "$faint"))
+        end = Content.assemble((f"  {self._at}{others}", "$quiet"), BETWEEN, keys_line([("↑", "take it")]))
         begin = Content.assemble(("⋯ not sent  ", "$accent"))
         room = max(8, self.size.width - begin.cell_length - end.cell_length)
         return Content.assemble(begin, (shorten_end(self._text, room), "$quiet"), end)

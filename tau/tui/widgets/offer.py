@@ -10,12 +10,14 @@ from textual.widgets import Static
 
 from tau.display import one_line
 from tau.tui.fit import shorten_path, size
+from tau.tui.key_line import action_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tau.models.embedded.sources import Progress
     from tau.models.embedded.weights import Weights
+    from tau.tui.keys import Keys
 
 QUIET = "$quiet"
 ROOM = 24
@@ -31,10 +33,15 @@ PHASES = {
 
 
 class Offer(Static):
-    """Two or three lines above the prompt."""
+    """Some lines above the prompt.
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+    Args:
+        keys: The keys in force.
+    """
+
+    def __init__(self, keys: Keys, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
         super().__init__("", id=id, markup=False)
+        self._keys = keys
         self.offered: Sequence[Weights] = ()
         self.installing = ""
         self._began = 0.0
@@ -52,11 +59,10 @@ class Offer(Static):
             ),
             Content.assemble((f"kept in {shorten_path(one_line(folder))}", QUIET)),
         ]
-        keys: list[str | tuple[str, str]] = [("F5", "$accent"), f" download {size(first.size)}   "]
-        for other in weights[1:2]:
-            keys += [("F8", "$accent"), f" the smaller one, {size(other.size)}   "]
-        keys += [("F9", "$accent"), " not now"]
-        self.update(Content("\n").join([*lines, Content.assemble(*keys)]))
+        keys = [("accept-model", f"download {size(first.size)}")]
+        keys += [("smaller-model", f"the smaller one, {size(other.size)}") for other in weights[1:2]]
+        keys.append(("decline-model", "not now"))
+        self.update(Content("\n").join([*lines, action_line(self._keys, keys)]))
         self.display = True
 
     def begin(self, weights: Weights) -> None:
@@ -105,6 +111,6 @@ class Offer(Static):
 
     def _write(self, title: str, figures: str, done: str = "", rest: str = "", *, keys: str = "") -> None:
         first = Content.assemble((title, "bold"), "  ", (done, "$accent"), (rest, "$faint"), (figures, QUIET))
-        second = Content.assemble(("F9", "$accent"), (f" {keys}", QUIET))
+        second = action_line(self._keys, [("decline-model", keys)])
         self.update(Content("\n").join([first, second]) if keys else first)
         self.display = True

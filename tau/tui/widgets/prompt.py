@@ -106,7 +106,8 @@ class Prompt(TextArea):
         self._wanted: str | None = None
         self._enter: Timer | None = None
         self._pressed_at = 0.0
-        self._at_once = False
+        self._since = 0.0  # how long after the key before it the last one was pressed
+        self._given_back = ""
         self._cancel_keys: tuple[str, ...] = ()
 
     def use_keys(self, keys: Keys) -> None:
@@ -139,10 +140,34 @@ class Prompt(TextArea):
     def put(self, text: str) -> None:
         """Put a text before what is being written, so that neither is lost."""
         shown = self._fold(text)
-        draft = self.text
+        draft = "" if self._is_given_back else self.text
         self.load_text(f"{shown}\n{draft}" if draft.strip() else shown)
         self.move_cursor(self.document.end)
         self._leave_past()
+
+    def give_back(self, text: str) -> None:
+        """Put a command that cannot run now back, selected: Enter tries again, what is typed replaces it.
+
+        What is being written already is left alone; the command is in the history.
+        """
+        if not self.text:
+            self.load_text(text)
+            self.select_all()
+            self._given_back = text
+
+    @property
+    def chosen_text(self) -> str:
+        """What the person has selected."""
+        return "" if self._is_given_back else self.selected_text
+
+    @property
+    def _is_given_back(self) -> bool:
+        """Whether what stands here is a command as it was given back."""
+        return self.text == self.selected_text == self._given_back
+
+    def type_in(self, text: str) -> None:
+        """Put a text where the cursor is, in place of what is selected."""
+        self.replace(text, *self.selection, maintain_selection_offset=False)
 
     def put_back(self, text: str) -> bool:
         """Put a text that was sent before here to be edited, unfolded where it can be shown.
@@ -200,12 +225,11 @@ class Prompt(TextArea):
         if _is_joiner(event.character):
             event.stop()
             event.prevent_default()
-            self.insert(event.character or "")
+            self.type_in(event.character or "")
             return
-        self._at_once = event.time - self._pressed_at < AT_ONCE_SECONDS
-        self._pressed_at = event.time
-        if self._enter is not None and event.is_printable:
-            self._enter_was_a_line()
+        self._since, self._pressed_at = event.time - self._pressed_at, event.time
+        if event.is_printable or self._since >= BURST_SECONDS:
+            self._go_on()
         if event.key in self._cancel_keys and self.completes is not None and self.completes.is_open:
             event.stop()
             event.prevent_default()
@@ -236,13 +260,13 @@ class Prompt(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        self._insert_paste(event.text)
+        self._insert_paste(event)
         self.focus()
 
     async def take(self, event: events.Key | events.Paste) -> None:
         """Go on with the text while something else has the focus."""
         if isinstance(event, events.Paste):
-            self._insert_paste(event.text)
+            self._insert_paste(event)
         elif event.key == "backspace":
             self.action_delete_left()
         else:
@@ -251,8 +275,8 @@ class Prompt(TextArea):
     async def action_send(self) -> None:
         """Take the completion that is chosen; else send, unless more follows at once, as in a paste."""
         if self._enter is not None:
-            self._enter_was_a_line()
-        elif not self._at_once and self.completes is not None and await self.completes.enter():
+            self._go_on()
+        elif self._since >= AT_ONCE_SECONDS and self.completes is not None and await self.completes.enter():
             return
         self._enter = self.set_timer(BURST_SECONDS, self._send)
 
@@ -271,7 +295,7 @@ class Prompt(TextArea):
 
     def action_newline(self) -> None:
         """Begin a new line."""
-        self.insert("\n")
+        self.type_in("\n")
 
     def action_edge(self, beginning: bool) -> None:
         """To the beginning or the end of the text: PageUp and PageDown are the chat's."""
@@ -362,22 +386,32 @@ class Prompt(TextArea):
         self._shown = original
         self.move_cursor(self.document.end)
 
-    def _insert_paste(self, text: str) -> None:
-        if self._enter is not None:
-            self._enter_was_a_line()
-        self.insert(self._fold(text.replace("\r\n", "\n").replace("\r", "\n")))
+    def _insert_paste(self, event: events.Paste) -> None:
+        self._since, self._pressed_at = event.time - self._pressed_at, event.time
+        self._go_on()
+        self.type_in(self._fold(event.text.replace("\r\n", "\n").replace("\r", "\n")))
         self.is_typed = False
 
-    def _enter_was_a_line(self) -> None:
-        if self._enter is not None:
-            self._enter.stop()
-            self._enter = None
-        self.insert("\n")
+    def _go_on(self) -> None:
+        """More comes after Enter: at once, and Enter was a line of it; later, and Enter was meant.
+
+        When keys were pressed counts, and not when there was time for them.
+        """
+        if self._enter is None:
+            return
+        self._enter.stop()
+        self._enter = None
+        if self._since < BURST_SECONDS:
+            self.type_in("\n")
+        else:
+            self._send()
 
     def _send(self) -> None:
         self._enter = None
         text = self.written_out()
         if text.strip():
+            self.remember(text)
+            self.empty()
             self.post_message(Submitted(text))
 
     def _fold(self, text: str) -> str:

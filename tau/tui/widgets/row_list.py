@@ -22,6 +22,8 @@ from tau.tui.messages import RowChosen, RowReached
 Entry = TypeVar("Entry")
 
 GAP = 2
+CURSOR = "▌ "
+"""Stands before the row under the cursor; the others are as far in."""
 LEAST_NOTE = 8
 """Cells under which a note is left out."""
 
@@ -173,13 +175,13 @@ class RowList(ScrollView):
             return Strip.blank(width, base)
         row = self.rows[place]
         if row.heading:
-            line = Text(f" {shorten_end(row.text, width - 2)}", self._style("heading"))
+            line = Text.assemble((shorten_end(row.text, width - 1), self._style("heading")))
         else:
             line = self._line(row, width)
             if place == self.cursor:
                 line.stylize_before(self._style("chosen"))
                 line.stylize(base.__class__(bgcolor=self._style("chosen").bgcolor))
-                line = Text.assemble((" ▌ ", self._style("chosen")), line[3:])
+                line = Text.assemble((CURSOR, self._style("chosen")), line[len(CURSOR) :])
         strip = Strip(line.render(self.app.console), line.cell_len)
         fill = self._style("chosen") if place == self.cursor and not row.heading else base
         return strip.adjust_cell_length(width, fill).apply_style(base)
@@ -187,10 +189,11 @@ class RowList(ScrollView):
     def _line(self, row: Row, width: int) -> Text:
         quiet = self._style("quiet")
         right = Content(row.right).cell_length
-        room = max(4, width - Content(row.left).cell_length - right - 5)
+        after = right + GAP if right else 1
+        room = max(4, width - len(CURSOR) - Content(row.left).cell_length - after)
         column = min(row.note_at, room) if row.note and row.note_at else room
         text, marks = around(row.text, row.marks, column)
-        line = Text("   ")
+        line = Text(" " * len(CURSOR))
         self._append(line, row.left, quiet, row.left_marks)
         self._append(line, text, quiet if row.quiet else self._style("text"), marks)
         if row.note:

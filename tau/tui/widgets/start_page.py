@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from textwrap import wrap
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
@@ -14,17 +15,33 @@ from tau.conversation.state import ConversationState
 from tau.display import one_line
 from tau.sessions.records import SessionSummary
 from tau.tui.fit import shorten_end
+from tau.tui.key_line import action_line
+from tau.tui.keys import Keys
 
 QUIET = "$quiet"
 LABEL = "Model   "
 SHOWN_SESSIONS = 5
+WHEN_AT, WHEN_CELLS = 5, 13
+"""Where the time of a session begins, and its cells."""
+WIDEST = 96
+"""Cells of the lines of sessions at most."""
+KEYS = (
+    ("help", "help"),
+    ("sessions", "sessions"),
+    ("leave", "leave, nothing is lost"),
+)
 
 
 class StartPage(Widget):
-    """The page; it goes when the first message is sent."""
+    """The page; it goes when the first message is sent.
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+    Args:
+        keys: The keys in force.
+    """
+
+    def __init__(self, keys: Keys, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
         super().__init__(id=id)
+        self._keys = keys
         self._sessions: Sequence[SessionSummary] = ()
         self._state: ConversationState | None = None
 
@@ -50,10 +67,7 @@ class StartPage(Widget):
 
     def _lines(self, width: int) -> list[Content]:
         motto = ("  a conversation that is a record", QUIET)
-        keys = Content.assemble(
-            ("F1", "$accent"), (" help   ", QUIET), ("F2", "$accent"), (" sessions   ", QUIET),
-            ("Ctrl+Q", "$accent"), (" leave, nothing is lost", QUIET),
-        )  # fmt: skip
+        keys = action_line(self._keys, KEYS)
         head = Content.assemble(("τ", "$accent bold"), motto)
         return [head, Content(""), *self._model_lines(width), *self._session_lines(width), keys]
 
@@ -77,17 +91,20 @@ class StartPage(Widget):
     def _session_lines(self, width: int) -> list[Content]:
         if not self._sessions:
             return []
-        room = max(20, min(width, 96) - 34)
-        lines = [Content.assemble(("Earlier in this directory", QUIET), ("   /resume N", "$faint"))]
-        for number, summary in enumerate(self._sessions[:SHOWN_SESSIONS], 1):
-            title = one_line(summary.text("title") or summary.text("name") or summary.session_id)
-            count = summary.message_count
+        shown = self._sessions[:SHOWN_SESSIONS]
+        counts = [f"{one.message_count} message{'' if one.message_count == 1 else 's'}" for one in shown]
+        titles = [one_line(one.text("title") or one.text("name") or one.session_id) for one in shown]
+        room = max(20, min(width, WIDEST) - WHEN_AT - WHEN_CELLS - len(max(counts, key=len)) - 2)
+        titles = [shorten_end(title, room) for title in titles]
+        column = max(cell_len(title) for title in titles)
+        lines = [Content.assemble(("Earlier in this directory", QUIET), ("   /resume N", "$accent"))]
+        for number, (summary, title, count) in enumerate(zip(shown, titles, counts, strict=True), 1):
             lines.append(
                 Content.assemble(
-                    (f"  {number}  ", "$accent"),
-                    (f"{when(summary.updated_at):<13}", QUIET),
-                    shorten_end(title, room),
-                    (f"  {count} message{'' if count == 1 else 's'}", QUIET),
+                    (f"{number:>{WHEN_AT - 2}}  ", "$accent"),
+                    (f"{when(summary.updated_at):<{WHEN_CELLS}}", QUIET),
+                    title,
+                    (f"{' ' * (column - cell_len(title))}  {count}", QUIET),
                 )
             )
         return [*lines, Content("")]

@@ -1,0 +1,170 @@
+"""What every change of memory rests on: one lock a root, and folders opened without following links."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tau.config.places import make_private
+from tau.display import one_line
+from tau.errors import MemoryRefused
+from tau.memory.places import SHARED, MemoryPlaces, make_folder, open_folder
+from tau.sessions import file_system as fs
+
+LOCK = ".lock"
+"""The file in the folder of global memory whose lock everybody holds who changes anything of that root."""
+
+SECONDS = 20.0
+"""How long a change waits for another one."""
+
+_PAUSE = 0.004
+_HELD = (errno.EAGAIN, errno.EACCES)
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+@contextmanager
+def locked(where: MemoryPlaces) -> Iterator[None]:
+    """Hold a memory against every process and thread that changes something below its root.
+
+    The lock is the kernel's: it ends with its process however that ends, and is never taken from one that is
+    only slow or stopped. Its file is never deleted.
+
+    Raises:
+        MemoryRefused: It cannot be had within `SECONDS`, or its folder takes no writes.
+    """
+    lock = one_line(str(where.shared / LOCK))
+    try:
+        with folder(where, SHARED, make=True) as shared:
+            descriptor = fs.open_for_append(LOCK, shared)
+    except OSError as error:
+        raise MemoryRefused(f"Memory cannot be changed: {lock}: {reason(error)}") from error
+    try:
+        _wait(descriptor, lock)
+        yield
+    finally:
+        with suppress(OSError):  # let go at once, also where a process that was just forked has it open, too
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+@contextmanager
+def folder(where: MemoryPlaces, *names: str, make: bool = False) -> Iterator[int]:
+    """An open folder below the root of a memory.
+
+    Args:
+        where: The memory.
+        names: The way down from the root.
+        make: Whether to make what is missing.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        OSError: It, or one above it, is a link or no folder, or cannot be opened or made.
+    """
+    descriptor = (make_folder if make else open_folder)(where, *names)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def state_folder(state: Path, *names: str, make: bool = False) -> Iterator[int]:
+    """The same below the state directory, which may be a link itself."""
+    if make:
+        make_private(state)
+    descriptor = os.open(state, _OPEN)
+    try:
+        for name in names:
+            inner = (
+                fs.open_or_make_directory(name, descriptor)[0]
+                if make
+                else fs.open_directory(name, descriptor)
+            )
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read(name: str, directory: int) -> bytes | None:
+    """All of a regular file in an open folder; None when nothing has that name.
+
+    Raises:
+        OSError: The name stands for a link or something else, or the file cannot be read.
+    """
+    try:
+        return fs.read_file(name, directory)[0]
+    except FileNotFoundError:
+        return None
+
+
+def sync(directory: int) -> None:
+    """Return when the disk has the names in an open folder, where the file system can say so.
+
+    Raises:
+        OSError: The disk failed.
+    """
+    try:
+        os.fsync(directory)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+
+
+def sync_file(name: str, directory: int) -> None:
+    """The same for a regular file's content."""
+    descriptor = fs.open_file(name, directory)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_all(directory: int) -> None:
+    """The same for everything in an open folder, itself too.
+
+    Many files are written first and synced then: a file system writes its journal once for all of them.
+    """
+    for name in fs.names(directory):
+        try:
+            inner = fs.open_directory(name, directory)
+        except fs.NotRegular:
+            sync_file(name, directory)
+        else:
+            try:
+                sync_all(inner)
+            finally:
+                os.close(inner)
+    sync(directory)
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused, in its words."""
+    return one_line(error.strerror or str(error))
+
+
+def _wait(descriptor: int, lock: str) -> None:
+    until = time.monotonic() + SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _HELD:
+                raise MemoryRefused(
+                    f"Memory cannot be locked: {lock}: {reason(error)}",
+                    "its file system has no locks; keep memory on another one",
+                ) from error
+            if time.monotonic() > until:
+                raise MemoryRefused(
+                    f"Memory is being changed by another process, which holds {lock}",
+                    "try again when it is done",
+                ) from None
+            time.sleep(_PAUSE)
+        else:
+            return

@@ -1,0 +1,382 @@
+"""The one way to change memory files: lock, keep what is there, change each file whole, log; and undo.
+
+An entry is complete on disk, with copies of all files, before the first file is changed, and says so; it is
+called changed when the last one is. What a process that ended in between left is settled by the next one that
+holds the lock: files stay as they are, and the entry is made to list those that were changed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+from tau.display import one_line
+from tau.errors import MemoryRefused
+from tau.memory import applying, documents, entries, entry_copies, files, project
+from tau.memory.applying import MemoryChanged, Step
+from tau.memory.documents import Document
+from tau.memory.entries import FILES, META, NEXT, WRITTEN, Change, Entry, Kind, Source, digest
+from tau.memory.entry_store import EntryStore
+from tau.memory.places import MemoryPlaces
+from tau.sessions import file_system as fs
+
+
+@dataclass(frozen=True)
+class Write:
+    """What a file is to hold.
+
+    Attributes:
+        data: Its bytes; None to remove it.
+        sentence: Why, for the log.
+    """
+
+    data: bytes | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What an undo did, or would do.
+
+    Attributes:
+        entry: The change that is taken back.
+        restored: Titles of the files that hold again what they held before it.
+        removed: Titles of the files that it had added, and that are gone.
+        already: Titles of the files that were as before it already.
+    """
+
+    entry: Entry
+    restored: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    already: list[str] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """What was done, as the person is told: a line for the change, then one for each file."""
+        source = self.entry.source
+        return [
+            f"Undone: the change of {self.entry.when}, session '{one_line(source.session)}', {source.how}",
+            *(f"    put back {one_line(title)}" for title in self.restored),
+            *(f"    removed {one_line(title)}" for title in self.removed),
+            *(f"    {one_line(title)} was as before already" for title in self.already),
+        ]
+
+
+class UndoRefused(MemoryRefused):
+    """A file that holds neither what the change wrote nor what was there before it; nothing was touched.
+
+    Attributes:
+        entry: The change.
+        title: The file; the first of them when there are several.
+        path_now: Where it is.
+        path_written: Where it is kept as the change wrote it; None when the change removed it.
+        path_before: Where it is kept as it was before; None when it was not there.
+    """
+
+    def __init__(self, entry: Entry, change: Change, path_now: Path, others: int) -> None:
+        written = change.copy(WRITTEN, entry.folder) if change.after else None
+        before = change.copy(FILES, entry.folder) if change.before else None
+        more = f" (and {others} more of its files)" if others else ""
+        super().__init__(
+            f"The change of {entry.when} is not undone: {one_line(change.title)} was changed since{more}",
+            f"now: {_shown(path_now)}; as that change left it: {_shown(written)}; before it:"
+            f" {_shown(before)}. Make it one of the last two and undo again",
+        )
+        self.entry = entry
+        self.title = change.title
+        self.path_now = path_now
+        self.path_written = written
+        self.path_before = before
+
+
+class Contents:
+    """The memory files as they are while the lock is held.
+
+    Args:
+        where: The memory.
+
+    Attributes:
+        documents: Those that can be loaded.
+    """
+
+    def __init__(self, where: MemoryPlaces) -> None:
+        self._where = where
+        self.documents: list[Document] = documents.read(where)[0]
+
+    def read(self, title: str) -> bytes | None:
+        """A file's bytes, also of one that is too large to be loaded; None when it is not there.
+
+        Raises:
+            MemoryRefused: It is no regular file, or cannot be read.
+        """
+        try:
+            return applying.read(self._where, title)
+        except OSError as error:
+            path = _shown(applying.path_of(self._where, title))
+            raise MemoryRefused(f"{path} cannot be read: {files.reason(error)}") from error
+
+
+class History:
+    """The changes of one memory.
+
+    Args:
+        where: The memory. Its project's folder is made with the first file that needs it.
+        state: The state directory.
+
+    Attributes:
+        where: The memory, with the project's folder as it was made.
+    """
+
+    def __init__(self, where: MemoryPlaces, state: Path) -> None:
+        self.where = where
+        self._state = state
+        self._store = EntryStore(where, state)
+
+    @property
+    def folder(self) -> Path:
+        """Where the entries are kept."""
+        return self._store.folder
+
+    @property
+    def problems(self) -> list[str]:
+        """What the last look at the entries could not use, a line each."""
+        return self._store.problems
+
+    def change(
+        self,
+        wanted: Mapping[str, bytes | None],
+        *,
+        sentences: Mapping[str, str],
+        source: Source,
+        expected: Mapping[str, str | None] | None = None,
+    ) -> Entry | None:
+        """Change files together.
+
+        Args:
+            wanted: For each title what it is to hold; None to remove it.
+            sentences: For titles why, for the log.
+            source: What the change comes from.
+            expected: For titles the digest of what they must hold; None for a file that must not be there.
+
+        Returns:
+            The entry; None when the files hold that already.
+
+        Raises:
+            MemoryChanged: A file does not hold what is expected; nothing was touched.
+            MemoryRefused: The files or their history cannot be written; says what is how.
+        """
+
+        def decide(contents: Contents) -> dict[str, Write]:
+            for title, must in (expected or {}).items():
+                if digest(contents.read(title)) != must:
+                    raise MemoryChanged(title)
+            return {title: Write(data, sentences.get(title, "")) for title, data in wanted.items()}
+
+        return self.changing(decide, titles=wanted, source=source)
+
+    def changing(
+        self,
+        decide: Callable[[Contents], Mapping[str, Write]],
+        *,
+        titles: Iterable[str],
+        source: Source,
+    ) -> Entry | None:
+        """Change files by what they hold now: nobody else changes them between that look and the change.
+
+        Args:
+            decide: Says for titles what they are to hold. Whatever it raises stops the change.
+            titles: The titles it may name.
+            source: What the change comes from.
+
+        Returns:
+            The entry; None when nothing differs.
+
+        Raises:
+            MemoryRefused: The files or their history cannot be written; says what is how.
+        """
+        scopes = {entries.split(title)[0] for title in titles}
+        with files.locked(self.where):
+            if "project" in scopes:
+                self.where = project.ensure(self.where)[0]
+                self._store = EntryStore(self.where, self._state)
+            with self._store.opened() as history:
+                self._store.settle(history)
+                contents = Contents(self.where)
+                writes = decide(contents)
+                steps = [
+                    Step(title, before, write.data)
+                    for title, write in sorted(writes.items())
+                    if (before := contents.read(title)) != write.data
+                ]
+                if not steps:
+                    return None
+                changes = tuple(
+                    Change(
+                        step.title,
+                        _kind(step),
+                        one_line(writes[step.title].sentence),
+                        digest(step.before),
+                        digest(step.after),
+                    )
+                    for step in steps
+                )
+                return self._change(history, steps, changes, contents, source)
+
+    def entries(self, limit: int | None = None) -> list[Entry]:
+        """The entries, newest first. What cannot be used is named in `problems`.
+
+        Args:
+            limit: How many at most.
+        """
+        return list(islice(self._store.standing(), limit))
+
+    def undo(self, *, peek: bool = False) -> Undone:
+        """Take back the newest change that was not taken back yet: each of its files, byte for byte.
+
+        Args:
+            peek: Only say what would be done.
+
+        Raises:
+            UndoRefused: A file holds something else by now; nothing was touched.
+            MemoryRefused: There is nothing to undo, a copy is damaged, or the disk refused.
+        """
+        if peek:
+            return self._undo_of(self._newest())[0]
+        with files.locked(self.where), self._store.opened() as history:
+            self._store.settle(history)
+            entry = self._newest()
+            undone, steps = self._undo_of(entry)
+            inner = fs.open_directory(entry.id, history)
+            try:
+                fs.write_temporary(NEXT, inner, entries.to_meta(entry, "undone"), sync=True)
+                with applying.prepared(self.where, self._store.tag(entry.id), steps) as ready:
+                    ready.take()
+                    _finish(inner, ready)
+            finally:
+                fs.remove_temporary(NEXT, inner)  # gone already where all went well
+                os.close(inner)
+        return replace(undone, entry=replace(entry, undone=True))
+
+    def diff(self, entry: Entry) -> str:
+        """What a change did, as a unified diff a file, safe to show."""
+        return "\n".join(
+            line for change in entry.changes for line in entry_copies.difference(change, entry.folder)
+        )
+
+    def written(self) -> set[tuple[str, str]]:
+        """Titles with digests of what tau wrote there; a file that holds none of its own is a person's."""
+        return {
+            (change.title, change.after)
+            for entry in self.entries()
+            if not entry.undone
+            for change in entry.changes
+            if change.after
+        }
+
+    def _change(
+        self,
+        history: int,
+        steps: Sequence[Step],
+        changes: tuple[Change, ...],
+        contents: Contents,
+        source: Source,
+    ) -> Entry:
+        now = datetime.now(UTC)
+        name = entries.next_id(now, max(self._store.ids(), default=""))
+        entry = Entry(
+            name, now.replace(microsecond=0), source, changes, undone=False, folder=self.folder / name
+        )
+        fresh = f".{name}{entry_copies.TEMPORARY}"
+        inner = fs.make_directory(fresh, history)
+        try:
+            entry_copies.copy_all(
+                inner,
+                {document.title: document.data for document in contents.documents}
+                | {step.title: step.before for step in steps if step.before is not None},
+                {step.title: step.after for step in steps if step.after is not None},
+            )
+            fs.write_new(META, inner, entries.to_meta(entry, "changing"))
+            fs.write_new(NEXT, inner, entries.to_meta(entry, "changed"))
+            files.sync_all(inner)
+            with applying.prepared(self.where, self._store.tag(name), steps) as ready:
+                fs.replace(fresh, name, history)
+                fresh = name
+                files.sync(history)
+                ready.take()
+                _finish(inner, ready)
+        except applying.LeftInPart:
+            raise
+        except BaseException:
+            if fresh != name or fs.is_taken(NEXT, inner):
+                entry_copies.drop(fresh, history)
+            raise
+        finally:
+            os.close(inner)
+        return entry
+
+    def _newest(self) -> Entry:
+        for entry in self._store.standing():
+            if not entry.undone:
+                return entry
+        damaged = f" ({self.problems[0]})" if self.problems else ""
+        raise MemoryRefused(f"There is no change of memory to undo{damaged}")
+
+    def _undo_of(self, entry: Entry) -> tuple[Undone, list[Step]]:
+        """What undoing an entry does, and the steps; nothing is touched."""
+        undone = Undone(entry)
+        steps, differing = [], []
+        for change in entry.changes:
+            try:
+                now = applying.read(self.where, change.title)
+            except OSError:  # something else is in its place
+                differing.append(change)
+                continue
+            if digest(now) == change.before:
+                undone.already.append(change.title)
+            elif digest(now) == change.after:
+                steps.append(Step(change.title, now, self._before(change, entry)))
+                (undone.restored if change.before else undone.removed).append(change.title)
+            else:
+                differing.append(change)
+        if differing:
+            path = applying.path_of(self.where, differing[0].title)
+            raise UndoRefused(entry, differing[0], path, len(differing) - 1)
+        return undone, steps
+
+    def _before(self, change: Change, entry: Entry) -> bytes | None:
+        if change.before is None:
+            return None
+        path = change.copy(FILES, entry.folder)
+        data = entry_copies.kept_bytes(path)
+        if digest(data) != change.before:
+            raise MemoryRefused(
+                f"The change of {entry.when} is not undone: the copy {_shown(path)} is damaged or gone",
+                f"nothing was touched; `tau memory edit` changes {one_line(change.title)} by hand",
+            )
+        return data
+
+
+def _finish(inner: int, ready: applying.Prepared) -> None:
+    """Say in the entry that its files are changed, which takes no room; or change them back.
+
+    That is not flushed: where a power cut takes it back, the next change finds out by the files.
+    """
+    try:
+        fs.replace(NEXT, META, inner)
+    except BaseException as error:
+        ready.go_back(error)
+        raise
+
+
+def _kind(step: Step) -> Kind:
+    if step.before is None:
+        return "added"
+    return "removed" if step.after is None else "updated"
+
+
+def _shown(path: Path | None) -> str:
+    return one_line(str(path)) if path else "not there"

@@ -1,0 +1,331 @@
+"""What a refinement proposes, read strictly and checked before anything is written; nothing here writes.
+
+A model that repeats what it was shown, talks around its answer or leaves out what it did not care to repeat
+must not get that into a file: what is not clearly a change of a file is refused whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from tau.display import one_line
+from tau.errors import MemoryRefused
+from tau.memory import labels, writing
+from tau.memory.documents import Document, front_matter
+from tau.memory.entries import digest
+
+Action = Literal["write", "edit", "delete"]
+
+MOST_FILES = 10
+"""Files that one refinement may change."""
+
+SMALL = 6
+"""Lines up to which a file may lose what it loses without being asked for."""
+
+_KEYS: dict[str, tuple[str, ...]] = {"write": ("content",), "edit": ("old", "new"), "delete": ()}
+_FENCED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)\n?[ \t]*\1\s*\Z", re.DOTALL)
+_OF_FILE = r"\b(file|files|memory|version|content|contents|document|text|markdown|json)\b"
+_WRAPPER_FIRST = re.compile(
+    r"(sure|certainly|of course|okay|ok|absolutely)[,!]"
+    rf"|(here|below)(\s+(is|are)|'s|’s)\b.{{0,80}}{_OF_FILE}"
+    rf"|this is (the|an?|your) (new|updated|revised|refined|complete|full)\b.{{0,80}}{_OF_FILE}"
+    rf"|i(['’]ve|\s+have|['’]ll|\s+will)?\s+(now\s+)?(updated?|revised?|refined?|rewritten|rewrite)\b.{{0,80}}{_OF_FILE}"
+    r"|as an ai\b",
+    re.IGNORECASE,
+)
+_WRAPPER_LAST = re.compile(
+    r"(please )?(let me know|feel free to (ask|reach))\b|i hope this\b|hope this helps\b"
+    r"|is there anything else\b|would you like me to\b",
+    re.IGNORECASE,
+)
+_AROUND = "[](){}<>*_/#!-.… \t"
+_LEFT_OUT = re.compile(
+    r"((the )?(rest|remainder)( of (the )?(file|content|document|text))?|(the )?(other|previous|existing|old)"
+    r" (content|contents|lines|text|sections?|entries))( is| are)?( stays?| remains?)?"
+    r"( unchanged| the same| as before| as is| here)"
+    r"|unchanged|same as (before|above)"
+    r"|((the|new|whole|full|updated|file) ){0,3}(content|contents|text)( of the file)?( goes| go)? here",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"todo|tbd|placeholder|n/?a|none|empty|null|nothing|no changes?( needed)?"
+    r"|((the|new|whole|full|updated|file|your) ){0,3}(content|contents|text)"
+    r"|lorem ipsum.*",
+    re.IGNORECASE,
+)
+_ECHOED = 40
+"""Characters from which on a line of the instructions is known again."""
+
+_MARKS = re.compile(r"[^\w]+")
+_MEMORY_FENCE = re.compile(r"~{3,}\s*memory (global|project)/")
+
+
+class ProposalInvalid(MemoryRefused):
+    """A proposal that is not carried out; nothing was changed."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The refinement is not carried out: {reason}", "memory is as it was")
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One change of one file.
+
+    Attributes:
+        title: ``global/NAME.md`` or ``project/NAME.md``.
+        action: ``write`` puts `content` in place of the whole file, ``edit`` puts `new` in place of the one
+            place where it holds `old`.
+        sentence: What changes and why.
+        content: For ``write``.
+        old: For ``edit``.
+        new: For ``edit``; may be empty.
+    """
+
+    title: str
+    action: Action
+    sentence: str
+    content: str = ""
+    old: str = ""
+    new: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A proposal that may be carried out.
+
+    Attributes:
+        wanted: For each file that changes what it is to hold; None to remove it.
+        sentences: What changes in it and why.
+        consent: Titles that the person must agree to first, with the reason.
+        expected: For each file the digest of what was read, so that what was changed since is not lost.
+    """
+
+    wanted: dict[str, bytes | None] = field(default_factory=dict)
+    sentences: dict[str, str] = field(default_factory=dict)
+    consent: dict[str, str] = field(default_factory=dict)
+    expected: dict[str, str | None] = field(default_factory=dict)
+
+
+def parse(answer: str) -> list[Operation]:
+    """The operations a model answered with.
+
+    The answer is a JSON object ``{"operations": [...]}``, or the list alone, in a code fence or not. Each
+    operation has ``file``, ``action``, ``sentence``, and ``content`` or ``old`` and ``new``; nothing else.
+
+    Returns:
+        An empty list when there is nothing to change.
+
+    Raises:
+        ProposalInvalid: It is anything else.
+    """
+    fenced = _FENCED.match(answer)
+    try:
+        found = json.loads(fenced.group(2) if fenced else answer, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise ProposalInvalid(f"the answer is not JSON ({one_line(str(error), 120)})") from None
+    if isinstance(found, dict):
+        if set(found) != {"operations"}:
+            raise ProposalInvalid("the answer does not hold the key operations alone")
+        found = found["operations"]
+    if not isinstance(found, list):
+        raise ProposalInvalid("operations is not a list")
+    return [_operation(item, number) for number, item in enumerate(found, 1)]
+
+
+def check(
+    operations: Sequence[Operation],
+    documents: Sequence[Document],
+    *,
+    instructions: str = "",
+    written: Collection[tuple[str, str]] = (),
+    origin: str = "",
+) -> Checked:
+    """What the operations come to, file by file; a file that would be as it is is left out.
+
+    Args:
+        operations: As `parse` gave them.
+        documents: The memory files the model was shown.
+        instructions: What the model was told to do, without the conversation; none of it may get into a file.
+        written: Titles with digests of files that tau wrote; any other is a person's own.
+        origin: Where content of the conversation came from when some came from outside; stands in the files.
+
+    Raises:
+        ProposalInvalid: An operation cannot be meant, names the file.
+    """
+    there = {document.title: document for document in documents}
+    grouped: dict[str, list[Operation]] = {}
+    for operation in operations:
+        grouped.setdefault(operation.title, []).append(operation)
+    if len(grouped) > MOST_FILES:
+        raise ProposalInvalid(f"it changes {len(grouped)} files, more than {MOST_FILES}")
+    checked = Checked()
+    echoes = {plain for line in instructions.splitlines() if len(plain := _plain(line)) >= _ECHOED}
+    for title, group in grouped.items():
+        document = there.get(title)
+        if len(group) > 1 and any(operation.action != "edit" for operation in group):
+            raise ProposalInvalid(f"{one_line(title)} is changed twice")
+        after = _after(group, document, echoes, origin)
+        if document is None and after is None:
+            raise ProposalInvalid(f"{one_line(title)} is not there to delete")
+        if document is not None and after == document.data:
+            continue
+        checked.wanted[title] = after
+        checked.sentences[title] = "; ".join(operation.sentence for operation in group)
+        checked.expected[title] = document.digest if document else None
+        if document is not None and (why := _needs_consent(document, after, written)):
+            checked.consent[title] = why
+    return checked
+
+
+def _operation(item: object, number: int) -> Operation:
+    if not isinstance(item, dict):
+        raise ProposalInvalid(f"operation {number} is not an object")
+    action = item.get("action")
+    if not isinstance(action, str) or action not in _KEYS:
+        raise ProposalInvalid(f"operation {number} has no action of {', '.join(_KEYS)}")
+    wanted = {"file", "action", "sentence", *_KEYS[action]}
+    if set(item) != wanted:
+        raise ProposalInvalid(f"operation {number} does not hold {', '.join(sorted(wanted))} alone")
+    if not all(isinstance(value, str) for value in item.values()):
+        raise ProposalInvalid(f"operation {number} holds something else than strings")
+    given = cast("dict[str, str]", item)
+    sentence = one_line(given["sentence"], 300)
+    if not re.search(r"\w", sentence) or _NOTHING.fullmatch(sentence.strip(_AROUND)):
+        raise ProposalInvalid(f"operation {number} has no sentence that says what changes")
+    label = given["file"].strip()
+    if not label.startswith(tuple(f"{scope}/" for scope in labels.SCOPES)):
+        raise ProposalInvalid(f"operation {number} names no file as global/NAME or project/NAME")
+    try:
+        scope, name = labels.parse(label)
+    except MemoryRefused as error:
+        raise ProposalInvalid(f"operation {number}: {error.message}") from None
+    fields = {key: given[key] for key in _KEYS[action]}
+    return Operation(f"{scope}/{labels.file_name(name)}", cast("Action", action), sentence, **fields)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _after(
+    group: Sequence[Operation], document: Document | None, echoes: set[str], origin: str
+) -> bytes | None:
+    """What a file is to hold after its operations."""
+    title = one_line(group[0].title)
+    if group[0].action == "delete":
+        return None
+    content = group[0].content if group[0].action == "write" else _edited(group, document)
+    if not content.strip():
+        raise ProposalInvalid(f"{title} would be empty; deleting is an action of its own")
+    try:
+        writing.check(content)
+    except MemoryRefused as error:
+        raise ProposalInvalid(f"{title}: {error.message}") from None
+    text = document.text if document else ""
+    for operation in group:
+        if reason := _junk(operation, text, echoes):
+            raise ProposalInvalid(f"{title}: {reason}")
+    before = document.data if document else None
+    if before is not None and _body(content) == _body(before.decode("utf-8-sig", "replace")):
+        return before
+    return writing.whole(content, before, origin=origin, keep_origin=True)
+
+
+def _edited(group: Sequence[Operation], document: Document | None) -> str:
+    title = one_line(group[0].title)
+    if document is None:
+        raise ProposalInvalid(f"{title} is not there to edit")
+    try:
+        text = document.data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ProposalInvalid(f"{title} is not UTF-8 text, so it is not edited") from None
+    body = front_matter(text)[1].replace("\r\n", "\n")
+    for operation in group:
+        old = operation.old.replace("\r\n", "\n")
+        found = _occurrences(body, old) if old else 0
+        if found != 1:
+            places = "is empty" if not old else f"is there {found} times" if found else "is not there"
+            raise ProposalInvalid(f"{title}: the text to replace {places}")
+        body = body.replace(old, operation.new.replace("\r\n", "\n"))
+    return body
+
+
+def _occurrences(text: str, wanted: str) -> int:
+    """How often a text is in another, also where it overlaps itself."""
+    count, at = 0, text.find(wanted)
+    while at >= 0:
+        count, at = count + 1, text.find(wanted, at + 1)
+    return count
+
+
+def _junk(operation: Operation, before: str, echoes: set[str]) -> str:
+    """Why what is written belongs in no file, in a few words; empty when it may.
+
+    What the file holds already was let in by somebody.
+    """
+    whole = operation.action == "write"
+    content = operation.content if whole else operation.new
+    known = {line.strip() for line in before.splitlines()}
+    lines = [line for part in content.splitlines() if (line := part.strip())]
+    if whole and _FENCED.match(content):
+        return "the whole content is in a code fence"
+    if whole and lines[0] not in known and _WRAPPER_FIRST.match(lines[0]):
+        return f"it begins with talk about the answer: {one_line(lines[0], 60)}"
+    if whole and lines[-1] not in known and _WRAPPER_LAST.match(lines[-1]):
+        return f"it ends with talk about the answer: {one_line(lines[-1], 60)}"
+    if whole and all(_NOTHING.fullmatch(line.strip(_AROUND)[:100]) for line in lines):
+        return f"it says nothing: {one_line(lines[0], 60)}"
+    for line in lines:
+        if line in known:
+            continue
+        if _is_elision(line):
+            return f"it leaves something out: {one_line(line, 60)}"
+        if _MEMORY_FENCE.match(line) or _plain(line) in echoes:
+            return "it repeats what the refinement was told"
+    return ""
+
+
+def _is_elision(line: str) -> bool:
+    """Whether a line stands for others that are not there."""
+    words = line.strip(_AROUND)
+    if not words:
+        return "..." in line or "…" in line
+    return len(words) <= 100 and _LEFT_OUT.fullmatch(words) is not None
+
+
+def _needs_consent(document: Document, after: bytes | None, written: Collection[tuple[str, str]]) -> str:
+    """Why the person must agree, in a few words; empty when nobody needs to."""
+    if after is None:
+        if document.builtin:
+            return "it came with tau and would be deleted"
+        if (document.title, digest(document.data)) not in written:
+            return "you wrote it, and it would be deleted"
+    lines = _lines(document.data)
+    total = sum(lines.values())
+    if total <= SMALL:
+        return ""
+    lost = sum((lines - _lines(after or b"")).values())
+    return f"it would lose {lost} of its {total} lines" if lost * 2 > total else ""
+
+
+def _lines(data: bytes) -> Counter[str]:
+    """The lines of a file that say something, without what only sets them off."""
+    body = front_matter(data.decode("utf-8-sig", "replace"))[1]
+    return Counter(plain for line in body.splitlines() if (plain := _plain(line)))
+
+
+def _plain(line: str) -> str:
+    return _MARKS.sub(" ", line).strip().casefold()
+
+
+def _body(text: str) -> str:
+    return front_matter(text.replace("\r\n", "\n"))[1].strip()

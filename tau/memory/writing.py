@@ -1,0 +1,92 @@
+"""What tau may write as the content of a memory file, and how it stands there: front matter, then text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tau.display import one_line
+from tau.errors import MemoryRefused
+from tau.memory.documents import front_matter
+
+LONGEST = 20_000
+"""Characters of content. What is longer is a document to refer to, not a memory to load each turn."""
+
+BUILTIN, ORIGIN = "builtin", "origin"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def check(content: str) -> None:
+    """Refuse content that no memory file can have.
+
+    Raises:
+        MemoryRefused: It is too long, or holds characters that are none in a text.
+    """
+    if len(content) > LONGEST:
+        raise MemoryRefused(
+            f"A memory has at most {LONGEST:,} characters, this one {len(content):,}",
+            "write down what matters of it and where the rest is, or spread it over several labels",
+        )
+    if "\0" in content:
+        raise MemoryRefused("The content holds a NUL character, which no text has", "leave it out")
+    if _SURROGATE.search(content):
+        raise MemoryRefused("The content holds half a character, which no text has", "leave it out")
+    if not _parted(content)[1].strip():
+        raise MemoryRefused("The content is empty but for its front matter", "give the text as well")
+
+
+def whole(content: str, before: bytes | None, *, origin: str, keep_origin: bool) -> bytes:
+    """A file's bytes for a content that `check` let pass.
+
+    The keys of the file that is there stay, those that the content brings are put over them. Only this says
+    that a file came with tau or from outside: a content that claims it of itself does not.
+
+    Args:
+        content: The text, with front matter of its own or not.
+        before: The file as it is; None when there is none.
+        origin: Where the content came from when it came from outside.
+        keep_origin: Whether what the file says of its origin still holds.
+    """
+    kept = front_matter(_text(before))[0] if before is not None else {}
+    brought, body = _parted(content)
+    marks = (BUILTIN, ORIGIN)
+    keys = {key: value for key, value in (kept | brought).items() if key not in marks}
+    came = one_line(origin, 400) or (kept.get(ORIGIN, "") if keep_origin else "")
+    if came:
+        keys[ORIGIN] = came
+    text = _block(keys) + body.rstrip() + "\n"
+    if before and before.count(b"\n") == before.count(b"\r\n") > 0:
+        text = text.replace("\n", "\r\n")
+    return text.encode()
+
+
+def first_line(data: bytes, limit: int = 200) -> str:
+    """The first line of a file that says something, without the marks of a heading."""
+    for line in front_matter(_text(data))[1].splitlines():
+        said = one_line(line, limit).lstrip("#").strip()
+        if said:
+            return said
+    return ""
+
+
+def _parted(content: str) -> tuple[dict[str, str], str]:
+    """The keys a content brings, and its text, which does not begin with front matter any more."""
+    keys: dict[str, str] = {}
+    body = content.replace("\r\n", "\n").lstrip("\ufeff\n")
+    while True:
+        more, rest = front_matter(body)
+        if rest == body:
+            return keys, body
+        keys = more | keys
+        body = rest.lstrip("\ufeff\n")
+
+
+def _block(keys: Mapping[str, str]) -> str:
+    if not keys:
+        return ""
+    return "---\n" + "".join(f"{key}: {value}".rstrip() + "\n" for key, value in keys.items()) + "---\n"
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace")

@@ -1,0 +1,26 @@
+"""The line that a list is filtered by: the glass, then what is typed, above the texts of the list."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Input, Static
+
+
+class FilterField(Horizontal):
+    """The line.
+
+    Args:
+        placeholder: What it says while nothing is typed.
+        field_id: The id of its input.
+    """
+
+    def __init__(self, placeholder: str, field_id: str) -> None:
+        super().__init__()
+        self._placeholder = placeholder
+        self._field_id = field_id
+
+    def compose(self) -> ComposeResult:
+        """The glass and the input."""
+        yield Static("⌕ ", classes="glass", markup=False)
+        yield Input(placeholder=self._placeholder, id=self._field_id, compact=True)

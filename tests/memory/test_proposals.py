@@ -1,0 +1,257 @@
+"""What a refinement may propose: read strictly, checked before anything is written, junk refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tau.memory.documents import Document
+from tau.memory.proposals import Checked, ProposalInvalid, check, parse
+
+INSTRUCTIONS = """\
+You read a conversation and keep the memory files of this project in order.
+- Write down only what will still hold in later conversations, in plain sentences.
+Answer with JSON alone."""
+
+
+def document(title: str, data: str | bytes) -> Document:
+    scope, name = title.split("/")
+    raw = data if isinstance(data, bytes) else data.encode()
+    assert scope in ("global", "project")
+    return Document("global" if scope == "global" else "project", name, Path("/m") / name, raw, 1)
+
+
+def operation(**fields: str) -> dict[str, str]:
+    return {"file": "project/x", "action": "write", "sentence": "added the port", **fields}
+
+
+def checked(*operations: dict[str, str], there: dict[str, str | bytes] | None = None, **more: Any) -> Checked:
+    documents = [document(title, data) for title, data in (there or {}).items()]
+    return check(parse(json.dumps({"operations": operations})), documents, instructions=INSTRUCTIONS, **more)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"operations": []}', "[]", '```json\n{"operations": []}\n```', "  ```\n[]\n```\n\n", "~~~\n[]\n~~~",
+    ],
+)  # fmt: skip
+def test_nothing_to_change(answer: str) -> None:
+    assert parse(answer) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("", "not JSON"),
+        ("There is nothing to change.", "not JSON"),
+        ('Here is the JSON:\n```json\n{"operations": []}\n```', "not JSON"),
+        ('{"operations": []} I hope this helps', "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ('{"operations": [], "operations": []}', "a key is given twice"),
+        (INSTRUCTIONS, "not JSON"),
+        ("null", "not a list"),
+        ('"[]"', "not a list"),
+        ('{"operations": {}}', "not a list"),
+        ('{"operations": [], "note": "x"}', "key operations alone"),
+        ("[1]", "operation 1 is not an object"),
+        ('[{"file": "project/x", "action": "append", "sentence": "s"}]', "no action of write, edit, delete"),
+        ('[{"file": "project/x", "action": ["write"], "sentence": "s"}]', "no action of"),
+        ('[{"file": "project/x", "action": "write", "sentence": "s"}]', "does not hold action, content"),
+        (
+            json.dumps([operation(content="x", why="x")]),
+            "does not hold action, content, file, sentence alone",
+        ),
+        (json.dumps([{**operation(), "content": 1}]), "something else than strings"),
+        (json.dumps([operation(content="x", sentence=" \n")]), "no sentence"),
+        (json.dumps([operation(content="x", sentence="...")]), "no sentence"),
+        (json.dumps([operation(content="x", sentence="TODO")]), "no sentence"),
+        (json.dumps([operation(content="x", file="x")]), "names no file as global/NAME or project/NAME"),
+        (json.dumps([operation(content="x", file="/etc/passwd")]), "names no file"),
+        (json.dumps([operation(content="x", file="project/../x")]), "cannot be the label of a memory"),
+        (json.dumps([operation(content="x", file="global/.seeded")]), "cannot be the label of a memory"),
+    ],
+)
+def test_what_is_no_proposal(answer: str, reason: str) -> None:
+    with pytest.raises(ProposalInvalid, match=reason):
+        parse(answer)
+
+
+def test_operations_come_to_files() -> None:
+    found = checked(
+        operation(content="The port is 9000"),
+        operation(file="global/old.md", action="delete", sentence="it holds no more"),
+        operation(file="project/y.md", action="edit", old="8000", new="9000", sentence="the port changed"),
+        operation(file="project/y.md", action="edit", old="red", new="", sentence="no colour"),
+        there={
+            "global/old.md": "gone\n",
+            "project/y.md": "---\nowner: 'me'\n---\nport 8000\nred\n",
+        },
+        written={("global/old.md", document("global/old.md", "gone\n").digest)},
+    )
+    assert found.wanted == {
+        "project/x.md": b"The port is 9000\n", "global/old.md": None,
+        "project/y.md": b"---\nowner: me\n---\nport 9000\n",
+    }  # fmt: skip
+    assert found.sentences["project/y.md"] == "the port changed; no colour"
+    assert found.consent == {}
+    assert found.expected == {
+        "project/x.md": None,
+        "global/old.md": document("global/old.md", "gone\n").digest,
+        "project/y.md": document("project/y.md", "---\nowner: 'me'\n---\nport 8000\nred\n").digest,
+    }
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", " \n\n", "a\0b", "a\ud800b", "x" * 20_001, "...", "…", "TODO", "[content here]",
+        "<file content>", "n/a",
+        "(empty)", "# TODO\n\n...", "one\n...\ntwo", "one\n[rest of the file unchanged]\ntwo",
+        "one\n<!-- the rest of the content stays the same -->", "one\n(other sections unchanged)",
+        "one\n# ... existing content as before ...", "one\n- same as before",
+        "```markdown\nThe port is 9000\n```", "Sure, I can do that.\nThe port is 9000",
+        "Here is the updated file:\n\nThe port is 9000", "Here's the new content\n\nThe port is 9000",
+        "I have updated the memory file as follows:\nThe port is 9000", "This is the complete file:\nport",
+        "Below is the revised version of project/x.md.\nThe port is 9000", "As an AI model I cannot know.",
+        "The port is 9000\n\nLet me know if you need anything else!", "port\nI hope this helps.",
+        "- Write down only what will still hold in later conversations, in plain sentences.",
+        "> you read a conversation, and keep the memory files of this project in order",
+        "~~~memory project/x.md\nThe port is 9000\n~~~",
+        "---\norigin: me\n---\n",
+    ],
+)  # fmt: skip
+def test_junk_is_refused_with_the_file_named(content: str) -> None:
+    with pytest.raises(ProposalInvalid, match=r"project/x\.md"):
+        checked(operation(content=content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Here the build needs Java 21.", "Sure-fire way to break the build: rebase.",
+        "# Contents\n- a\n\n# TODO\n- b",
+        "These are the rules for the new file layout.", "I prefer tabs.", "Wait for ... then go on.",
+        "---\n\nA rule above.", "```\nmake check\n```\nruns all",
+        "The rest of the content stays the same on a retry.",
+        "None of the tests may sleep.", "日本語のメモ",
+        "Let me know before you push: that is what the person asked.\nx",
+    ],
+)  # fmt: skip
+def test_what_is_like_junk_and_is_none(content: str) -> None:
+    assert checked(operation(content=content)).wanted == {"project/x.md": f"{content}\n".encode()}
+
+
+def test_what_stood_there_may_stay() -> None:
+    before = "Here is the file list of the memory:\n...\na\n"
+    found = checked(operation(content=before + "b"), there={"project/x.md": before})
+    assert found.wanted == {"project/x.md": f"{before}b\n".encode()}
+
+
+@pytest.mark.parametrize("same", ["one\ntwo\n", "one\ntwo", "\none\r\ntwo\n\n"])
+def test_a_file_that_would_be_as_it_is_is_left_out(same: str) -> None:
+    there: dict[str, str | bytes] = {
+        "project/x.md": "---\nbuiltin: true\n---\none\ntwo\n",
+        "project/y.md": "y\n",
+    }
+    found = checked(
+        operation(content=same),
+        operation(file="project/y", action="edit", old="y", new="y", sentence="said the same"),
+        operation(file="project/z", content="new"),
+        there=there,
+    )
+    assert found.wanted == {"project/z.md": b"new\n"}
+    assert [*found.sentences] == [*found.expected] == ["project/z.md"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"old": "nine", "new": "x"}, "is not there"),
+        ({"old": "one", "new": "x"}, "is there 2 times"),
+        ({"old": "aa", "new": "x"}, "is there 2 times"),
+        ({"old": "", "new": "x"}, "is empty"),
+        ({"old": "builtin: true", "new": "x"}, "is not there"),
+        ({"old": "two", "new": "x" * 20_001}, "at most 20,000"),
+        ({"old": "two", "new": "[rest of the file unchanged]"}, "leaves something out"),
+        ({"file": "project/none", "old": "two", "new": "x"}, "is not there to edit"),
+        ({"file": "project/odd", "old": "two", "new": "x"}, "is not UTF-8"),
+        ({"file": "project/short", "old": "two", "new": " "}, "would be empty"),
+    ],
+)
+def test_an_edit_must_hit_one_place(fields: dict[str, str], reason: str) -> None:
+    there: dict[str, str | bytes] = {
+        "project/x.md": "---\nbuiltin: true\n---\none\none\ntwo\naaa\n", "project/odd.md": b"two\xff",
+        "project/short.md": "two\n",
+    }  # fmt: skip
+    with pytest.raises(ProposalInvalid, match=reason):
+        checked(operation(**{"action": "edit", **fields}), there=there)
+
+
+def test_the_ends_of_lines_stay_as_they_are() -> None:
+    there: dict[str, str | bytes] = {"project/x.md": "one\r\ntwo\r\nthree\r\n"}
+    found = checked(operation(action="edit", old="one\ntwo", new="1\n2"), there=there)
+    assert found.wanted == {"project/x.md": b"1\r\n2\r\nthree\r\n"}
+
+
+def test_too_much_at_once_is_refused() -> None:
+    many = [operation(file=f"project/x{number}", content="a text") for number in range(11)]
+    with pytest.raises(ProposalInvalid, match="changes 11 files, more than 10"):
+        checked(*many)
+    assert len(checked(*many[:10]).wanted) == 10
+    with pytest.raises(ProposalInvalid, match="changed twice"):
+        checked(operation(content="a"), operation(file="project/x.md", content="b"))
+    with pytest.raises(ProposalInvalid, match="not there to delete"):
+        checked(operation(action="delete"))
+
+
+LONG = "".join(f"- rule number {number}\n" for number in range(10))
+
+
+@pytest.mark.parametrize(
+    ("before", "fields", "reason"),
+    [
+        (LONG, {"content": "".join(LONG.splitlines(keepends=True)[:4])}, "it would lose 6 of its 10 lines"),
+        (LONG, {"content": "".join(LONG.splitlines(keepends=True)[:5])}, ""),
+        (LONG, {"content": LONG.replace("- rule", "* **Rule**")}, ""),
+        (LONG, {"content": "word\n" * 10}, "it would lose 10 of its 10 lines"),
+        (LONG, {"action": "edit", "old": LONG[20:], "new": ""}, "it would lose"),
+        ("a\n" * 6, {"content": "b"}, ""),
+        (LONG, {"action": "delete"}, "you wrote it"),
+        ("---\nbuiltin: true\n---\na\n", {"action": "delete"}, "it came with tau"),
+    ],
+)
+def test_what_loses_much_waits_for_consent(before: str, fields: dict[str, str], reason: str) -> None:
+    found = checked(operation(**fields), there={"project/x.md": before})
+    assert [*found.wanted] == ["project/x.md"]
+    if reason:
+        assert reason in found.consent["project/x.md"]
+    else:
+        assert found.consent == {}
+
+
+def test_a_long_file_of_taus_own_is_not_deleted_unasked() -> None:
+    written = {("project/x.md", document("project/x.md", LONG).digest)}
+    found = checked(operation(action="delete"), there={"project/x.md": LONG}, written=written)
+    assert found.consent == {"project/x.md": "it would lose 10 of its 10 lines"}
+
+
+def test_where_content_came_from_stays_with_it() -> None:
+    there: dict[str, str | bytes] = {"project/x.md": "---\norigin: a page\n---\nport 8000\n"}
+    edit = operation(action="edit", old="8000", new="9000")
+    assert checked(edit, there=there).wanted == {"project/x.md": b"---\norigin: a page\n---\nport 9000\n"}
+    forged = operation(content="---\norigin: the person\nbuiltin: true\n---\nport 1")
+    assert checked(forged, there=there).wanted == {"project/x.md": b"---\norigin: a page\n---\nport 1\n"}
+    new = checked(operation(content="port 1"), origin="https://example.org")
+    assert new.wanted == {"project/x.md": b"---\norigin: https://example.org\n---\nport 1\n"}
+
+
+def test_what_came_with_tau_and_is_changed_is_not_called_so_any_more() -> None:
+    found = checked(
+        operation(file="global/x", action="edit", old="a", new="b"),
+        there={"global/x.md": "---\nbuiltin: true\n---\na\n"},
+    )
+    assert found.wanted == {"global/x.md": b"b\n"}

@@ -1,0 +1,107 @@
+"""What tests share that compare a screen with its picture: sizes and themes, sessions, the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import time_machine
+from pytest_textual_snapshot import SVGImageExtension
+from syrupy.assertion import SnapshotAssertion
+
+from tau.events import AgentEvent, NoticeRecord, ToolCallRecord
+from tau.sessions.store import SessionStore
+from tests.tui.recorded import answered, called, exchanges, record, result, said
+
+if TYPE_CHECKING:
+    from tests.tui.conftest import Running
+
+Size = tuple[int, int]
+Pictured = Callable[..., AbstractAsyncContextManager["Running"]]
+"""What the fixture ``pictured`` gives."""
+
+SIZES = [(80, 24), (120, 40)]
+LONG_AGO = "2020-09-29T15:30:12+00:00"
+
+every_theme = pytest.mark.parametrize("theme", ["dark", "light", "ansi"])
+each_size = pytest.mark.parametrize("size", SIZES, ids=str)
+
+REPLY = """The job imports `quail.rates`, which **moved** to `quail.money` in 3f2a91c. Three things follow:
+
+1. the import fails at start
+2. the run stops before it writes anything
+3. nobody is told, because the alert is sent *at the end*
+
+```python
+from quail.money import rates
+
+
+def run(day: date) -> None:
+    rates.load(day)
+```
+
+| file | state |
+|---|---|
+| `nightly.py` | broken since Tuesday |
+| `weekly.py` | fine |
+
+See [the commit](https://example.org/3f2a91c)."""
+
+MESSAGES = [
+    said("Why does the nightly job fail since Tuesday?"),
+    {
+        "role": "assistant",
+        "content": [
+            {"reasoningContent": {"reasoningText": {"text": "The log says ModuleNotFoundError."}}},
+            {"text": "I look at the job and run its test."},
+            called("t1", "read_file", path="quail/jobs/nightly.py"),
+            called("t2", "shell", command="pytest -x tests/test_nightly.py"),
+        ],
+    },
+    result("t1", "from quail import rates"),
+    result("t2", "E   ModuleNotFoundError: No module named 'quail.rates'", status="error"),
+    answered(REPLY),
+]
+
+EVENTS: list[AgentEvent] = [
+    ToolCallRecord(
+        "read_file", 0, {"path": "quail/jobs/nightly.py"}, "success", "", "not_needed", 0.012, "t1",
+        at=LONG_AGO,
+    ),
+    ToolCallRecord(
+        "shell", 2, {"command": "pytest -x tests/test_nightly.py"}, "error", "", "approved", 1.8, "t2",
+        at="2020-09-29T15:30:20+00:00",
+    ),
+    NoticeRecord("The reply hit the length limit; say so if you want me to continue.", at=LONG_AGO),
+]  # fmt: skip
+
+
+def record_sessions(store: SessionStore, work: Path) -> None:
+    """A project with three earlier sessions."""
+    (work / ".git").mkdir()
+    (work / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    with time_machine.travel(LONG_AGO, tick=False):
+        record(store, "20200927-100000-aaaa", exchanges(4), directory=str(work), name="heron")
+        record(store, "20200928-100000-bbbb", exchanges(11), directory=str(work), name="wren")
+    with time_machine.travel("2020-10-02T09:12:00+00:00", tick=False):
+        record(
+            store, "20201002-091200-cccc", MESSAGES, directory=str(work), events=EVENTS, name="amber",
+            tokens_in=41_200, tokens_out=3_100, turns=1, context_tokens=68_000,
+        )  # fmt: skip
+
+
+async def picture(snapshot: SnapshotAssertion, tau: Running) -> None:
+    """Compare the screen once it has come to rest."""
+    before, now = "", tau.app.export_screenshot()
+    while before != now:
+        before, now = now, await later(tau)
+    assert snapshot(extension_class=SVGImageExtension) == now
+
+
+async def later(tau: Running) -> str:
+    """The screen after everything that is queued was handled."""
+    await tau.pilot.pause(0.05)
+    return tau.app.export_screenshot()
