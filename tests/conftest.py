@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tau import masking
+from tau.config.settings import Places
+from tau.memory import shipped
+from tau.memory.places import SHARED, find, make_project
 
 if TYPE_CHECKING:
     from tests.terminal import Open, Terminal
@@ -66,6 +69,21 @@ def _nobodys_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masking, "_values", set())
 
 
+def with_memory_begun(config: Path, directory: Path) -> None:
+    """Leave nothing to be handed over or made by the first conversation in a directory: its memory is empty.
+
+    Args:
+        config: The configuration directory; made where it is not there.
+        directory: Where conversations work.
+    """
+    shared = config / SHARED
+    shared.mkdir(parents=True, exist_ok=True, mode=0o700)
+    names = sorted(path.name for path in shipped.FOLDER.glob("*.md"))
+    (shared / shipped.SEEDED).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    made = Places(data=config, state=config, config=config)
+    make_project(find(directory, made), {SHARED: None})
+
+
 @dataclass
 class TauEnv:
     """A home, a data directory and a working directory of their own, and the installed command in them.
@@ -103,7 +121,7 @@ class TauEnv:
         self.user_config.write_text(text, encoding="utf-8")
 
     def scripted(self, *steps: dict[str, Any], more: str = "") -> None:
-        """Make the file store and a scripted model the person's own configuration.
+        """Make the file store and a scripted model the person's own configuration; memory is refined by hand.
 
         Args:
             steps: The script; the last step repeats.
@@ -112,7 +130,7 @@ class TauEnv:
         script = self.home / "script.json"
         script.write_text(json.dumps(steps), encoding="utf-8")
         self.configure(
-            '[sessions]\nbackend = "file"\n'
+            '[sessions]\nbackend = "file"\n[memory]\nrefine = "off"\n'
             f'[models.default]\nprovider = "scripted"\nscript = "{script}"\n'
             f'record = "{self.requests}"\n{more}'
         )
@@ -162,6 +180,7 @@ def make_tau_env(root: Path) -> TauEnv:
     home.mkdir()
     directory.mkdir()
     environ = {**sealed_environ(home), "TAU_DATA_DIR": str(data)}
+    with_memory_begun(home / "config" / "tau", directory)
     return TauEnv(home=home, directory=directory.resolve(), data=data, environ=environ)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from strands import Agent
@@ -11,6 +12,7 @@ from strands import Agent
 from tau.agent.history import begins_turn, is_summary
 from tau.agent.reading import ContextReading
 from tau.agent.recorder import Recorder
+from tau.agent.refiner import Proposal, origins, propose
 from tau.agent.steps import Steps, aside
 from tau.agent.summarizer import Summarizer, SummaryFailed
 from tau.agent.titles import write_title
@@ -24,6 +26,7 @@ from tau.config.settings import AgentSettings, ContextSettings
 from tau.errors import StoreError
 from tau.events import UsageReported
 from tau.masking import mask_content
+from tau.memory.documents import Document
 from tau.sessions.attached import own_text
 from tau.sessions.records import AGENT_ID, SUMMARY_OPENING, Message
 from tau.sessions.store import SessionReader, SessionWriter
@@ -173,6 +176,11 @@ class Compaction:
                 return stored.index
         return max(0, count - len(kept))
 
+    @property
+    def window_state(self) -> dict[str, Any]:
+        """The state of the window as it is now, which may not be on record yet."""
+        return self._window.get_state()
+
     def prune(self, cut: Cut | None) -> bool:
         """Show long tool results cut: those before a cut, or all that the model has seen.
 
@@ -217,6 +225,34 @@ class Compaction:
             SummaryFailed: There is no title to use.
         """
         return await write_title(self._summarizer(emit), self._messages[self._window.lead :])
+
+    async def propose(
+        self, messages: Sequence[Message], documents: Sequence[Document], *, focus: str, emit: Emit
+    ) -> Proposal:
+        """What memory files should hold after a conversation, as the model says it. Nothing is changed.
+
+        Args:
+            messages: The conversation, from its record; at least one message.
+            documents: The memory files.
+            focus: What the person wants it to look at, or empty.
+            emit: Gets what the calls took, and waits for a throttled provider.
+
+        Raises:
+            SummaryFailed: There is no answer to use.
+        """
+        room, limit = transcript_room(self._agent.aux_model), self._context.prune_result_chars
+        ask = partial(propose, self._summarizer(emit), messages, documents, limit=limit, focus=focus)
+        try:
+            answer, shown = await ask(room=room)
+        except SummaryFailed as error:
+            half = size(messages) // 2
+            if not error.overflow or room is not None or half < LEAST_TRANSCRIPT:
+                raise
+            answer, shown = await ask(room=half)  # the window is not declared
+        return Proposal(answer, shown, origins(messages, self._says_own_words))
+
+    def _says_own_words(self, name: str) -> bool:
+        return bool(getattr(self._agent.tool_registry.registry.get(name), "own_words", False))
 
     def _summarizer(self, emit: Emit) -> Summarizer:
         return Summarizer(

@@ -88,6 +88,8 @@ class TurnHooks(HookProvider):
         if status == "error" and self._runner.running is not None and self._runner.running.cancelled:
             status = "cancelled"
         result = "\n".join(map(_as_text, event.result["content"]))
+        if event.selected_tool is not None and event.cancel_message is None:
+            self._runner.heard(event.selected_tool, use)
         self._runner.end_call(use["toolUseId"], status, result, event.duration or 0.0)
 
     def _kept(self, result: ToolResult, tool: str) -> ToolResult:

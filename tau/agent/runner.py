@@ -36,6 +36,7 @@ from tau.agent.retry import Retry
 from tau.agent.turn import Call, CountUsage, Emit, Turn
 from tau.agent.windows import window
 from tau.config.settings import AgentSettings, CompactionSettings, ContextSettings
+from tau.display import one_line
 from tau.errors import StoreError
 from tau.events import (
     AgentEvent,
@@ -63,6 +64,7 @@ from tau.sessions.attached import Attached, with_attached
 from tau.sessions.records import AGENT_ID, StoredMessage
 from tau.sessions.store import SessionWriter
 from tau.tools.context import ToolContext
+from tau.tools.subject import Subject
 
 log = logging.getLogger(__name__)
 
@@ -192,6 +194,11 @@ class AgentRunner:
             if tool.tool_name not in taken:
                 self._agent.tool_registry.register_tool(tool)
 
+    def instruct(self, system_prompt: str) -> None:
+        """Tell the model something else first, from its next call on."""
+        if self._agent.system_prompt != system_prompt:
+            self._agent.system_prompt = system_prompt
+
     def take_recorded(self) -> list[StoredMessage]:
         """The messages recorded since the last call, for the index."""
         return self._recorder.take_recorded()
@@ -215,6 +222,10 @@ class AgentRunner:
                 notice = notices.refused_unsaved(self._recorder.unsaved)
                 self._record(NoticeRecord(notice, "error"))
                 return TurnEnd("error", notice, duration=time.monotonic() - started)
+            if self.tool_context is not None:
+                self.tool_context.heard.begin()
+                for item in attached:
+                    self.tool_context.heard.note(f"a shared {item.kind}")
             emit(TurnStarted(masked, tuple(item.text for item in attached if item.kind == "image")))
             if masked != text:
                 emit(Notice(notices.MASKED, "warning"))
@@ -420,6 +431,15 @@ class AgentRunner:
             self.running.calls[use["toolUseId"]] = Call(use["name"], arguments, tier, time.monotonic())
         self._emit(ToolUseStarted(use["toolUseId"], use["name"], arguments, tier))
 
+    def heard(self, tool: Any, use: Mapping[str, Any]) -> None:
+        """A tool has returned something, which may be anybody's words."""
+        if self.tool_context is None or bool(getattr(tool, "own_words", False)):
+            return
+        given = getattr(tool, "subject", None)
+        value = use["input"].get(given.argument) if isinstance(given, Subject) else None
+        about = f" {one_line(value, 120)}" if isinstance(value, str) else ""
+        self.tool_context.heard.note(f"{use['name']}{about}")
+
     def keep_result(self, result: dict[str, Any]) -> None:
         """A call has a result, which its turn may not live to record."""
         self._recorder.keep_result(result)
@@ -448,6 +468,10 @@ class AgentRunner:
                 message=str(self._agent.messages[-1].get("tracking_id", "")),
             )
         )
+        desk = self.tool_context.desk if self.tool_context is not None else None
+        for line in desk.take_news() if desk is not None else ():
+            self._emit(Notice(line))
+            self._record(NoticeRecord(line))
 
     def _end_open_calls(self, turn: Turn) -> None:
         """Calls that were running when the turn was stopped."""

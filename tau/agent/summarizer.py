@@ -116,8 +116,13 @@ class Summarizer:
             notes = await self.ask(system, request)
         return notes
 
-    async def ask(self, system: str, request: str) -> str:
+    async def ask(self, system: str, request: str, *, called: str = "summary") -> str:
         """The model's answer to one request without tools.
+
+        Args:
+            system: What it is told first.
+            request: The request.
+            called: What the answer is, as a failure names it.
 
         Raises:
             SummaryFailed: See `summarize`.
@@ -135,7 +140,7 @@ class Summarizer:
         except Exception as error:
             cause = error.original_exception if isinstance(error, EventLoopException) else error
             if isinstance(cause, MaxTokensReachedException):
-                raise SummaryFailed("the summary was not finished (max_tokens)") from error
+                raise SummaryFailed(f"the {called} was not finished (max_tokens)") from error
             raise SummaryFailed(describe(cause), overflow=is_overflow(cause)) from error
         finally:
             for message in agent.messages:
@@ -143,13 +148,13 @@ class Summarizer:
                     self._count_usage(usage)
         answers = [message for message in agent.messages if message["role"] == "assistant"]
         if any("toolUse" in block for answer in answers for block in answer["content"]):
-            raise SummaryFailed("a tool call came in place of the summary")
+            raise SummaryFailed(f"a tool call came in place of the {called}")
         if not answers or stopped not in _FINISHED:
-            raise SummaryFailed(f"the summary was not finished ({stopped or 'no answer'})")
+            raise SummaryFailed(f"the {called} was not finished ({stopped or 'no answer'})")
         texts = (block.get("text", "").strip() for block in answers[-1]["content"])
         text = "\n\n".join(filter(None, texts))
         if not text:
-            raise SummaryFailed("the summary was empty")
+            raise SummaryFailed(f"the {called} was empty")
         return text
 
 

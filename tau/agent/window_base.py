@@ -12,7 +12,8 @@ from strands.types.exceptions import ContextWindowOverflowException
 
 from tau.agent.steps import at_once
 from tau.agent.window_cuts import cut_by_count, cut_by_size, newest_turn, pruned, size
-from tau.agent.window_lead import Lead, facts_room, index_or
+from tau.agent.window_lead import Lead, facts_room
+from tau.agent.window_state import cuts_of, cuts_state, index_or
 from tau.agent.window_told import left_out, shortened
 from tau.agent.window_unread import AT_ONCE, Unread
 from tau.sessions.records import Message
@@ -109,8 +110,7 @@ class Window(ConversationManager):
         return {
             **super().get_state(),
             "rest_from": self._rest,
-            "pruned_before": self._cut_before[0],
-            "shortened_before": self._cut_before[1:],
+            **cuts_state(self._cut_before),
             **self._lead.state,
         }
 
@@ -126,10 +126,8 @@ class Window(ConversationManager):
         super().restore_from_session(state)
         self._restored_from = self.removed_message_count
         self._rest = index_or(state.get("rest_from"), self.removed_message_count + 1)
-        shorter = state.get("shortened_before")
-        held = [state.get("pruned_before"), *(shorter if isinstance(shorter, list) else [])]
-        held += [0] * len(self._cut_before)
-        self._cut_before = [index_or(each, 0) for each in held[: len(self._cut_before)]]
+        levels = len(self._cut_before)
+        self._cut_before = [*cuts_of(state), *([0] * levels)][:levels]
         self._lead, self._unread = Lead.restored(state), None
         return [*self._lead.messages] or None
 

@@ -12,6 +12,7 @@ from tau.agent.anchors import Facts
 from tau.agent.history import is_summary, text_of, without_secrets
 from tau.agent.steps import Steps
 from tau.agent.window_cuts import size
+from tau.agent.window_state import index_or
 from tau.agent.window_summary import ACKNOWLEDGED, INTRODUCTION, NOTED, note
 from tau.sessions.records import SUMMARY_OPENING, Message
 
@@ -169,8 +170,3 @@ def facts_of(messages: Sequence[Message]) -> Steps[Facts]:
 
 def _budgets(tokens: int) -> list[int]:
     return [tokens >> halved for halved in range(SQUEEZES)] if tokens else []
-
-
-def index_or(value: Any, default: int) -> int:
-    """A count or an index as it was recorded, or `default` where it is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default

@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from tau.errors import TauError
 
 if TYPE_CHECKING:
     from tau.config.settings import Places, Settings
-    from tau.sessions.store import Capabilities
+    from tau.sessions.store import Capabilities, SessionStore
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -268,18 +269,30 @@ def _unfinished(settings: Settings) -> Iterator[Finding]:
             source, made = meta.get("compacted_from"), "to go on after a summary of"
             if not source:
                 source, made = meta.get("forked_from"), "as a copy of"
-            yield Finding(
-                "warn",
-                "unfinished",
-                f"session {session_id}, begun {made} session {source}, is not whole: "
-                f"{_place_of(session_id, store.capabilities)}",
-                f"session {source} is as it was, and this one may be deleted",
-            )
+            begun, hint = "", "nothing says what it was made from, so what is in it may be nowhere else"
+            if isinstance(source, str) and source:
+                begun, hint = f", begun {made} session {source},", _what_of(source, store)
+            place = _place_of(session_id, store.capabilities)
+            yield Finding("warn", "unfinished", f"session {session_id}{begun} is not whole: {place}", hint)
         for place in store.remains():
             hint = "it may be deleted while no tau runs"
             yield Finding("warn", "unfinished", f"{place} is left of a session that was never made", hint)
     finally:
         store.close()
+
+
+def _what_of(source: str, store: SessionStore) -> str:
+    """What to do about an unfinished session that was made from this one: deleted may be what is a copy."""
+    try:
+        with store.read(source) as reader:
+            deque(reader.stream(), maxlen=0)  # what is damaged is met on the way
+            missing = [item for item in reader.damage() if item.index is not None and not item.recovered]
+        problem = f"{missing[0].part} of session {source} is damaged ({missing[0].reason})" if missing else ""
+    except TauError as error:
+        problem = error.message
+    if problem:
+        return f"{problem}, so what is in this one may be nowhere else"
+    return f"session {source} is as it was, and this one may be deleted"
 
 
 def _place_of(session_id: str, capabilities: Capabilities) -> str:

@@ -1,4 +1,4 @@
-"""`tau init`: write a tau.toml to start from; nothing that exists is touched."""
+"""`tau init`: write a tau.toml to start from, make a project's folder; nothing that exists is touched."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from tau.cli.output import tell
 from tau.config.places import make_private, resolve_places
 from tau.display import one_line
 from tau.errors import ConfigError
@@ -36,7 +37,10 @@ _PROJECT_TEXT = """\
 @click.command()
 @click.option("--project", is_flag=True, help="Write a small tau.toml for the project in this directory.")
 def init(project: bool) -> int:
-    """Write your own tau.toml, with every setting explained; or a project's."""
+    """Write your own tau.toml, with every setting explained; or a project's.
+
+    The folder for what is remembered of this directory is made as well. Nothing that exists is touched.
+    """
     if project:
         path, text, mode = Path.cwd() / "tau.toml", _PROJECT_TEXT, 0o644
     else:
@@ -48,7 +52,23 @@ def init(project: bool) -> int:
         click.echo(f"created: {shown}")
     else:
         click.echo(f"left as it is: {shown}")
+    _make_project_folder()
     return 0
+
+
+def _make_project_folder() -> None:
+    from tau.config.load import real_directory
+    from tau.memory import project
+    from tau.memory.places import find
+
+    found = find(real_directory(Path()), resolve_places(os.environ))
+    if found.notice:
+        tell(found.notice)
+    where, created = project.init(found)
+    for path in created:
+        click.echo(f"created: {one_line(str(path))}")
+    if not created:
+        click.echo(f"left as it is: {one_line(str(where.project))}")
 
 
 def _user_text() -> str:

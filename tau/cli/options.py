@@ -121,7 +121,12 @@ def open_request(channel: str, *, read_only_ok: bool = False, **options: Any) ->
         raise UsageError(f"{' and '.join(names)} exclude each other", "give one of them")
     if names == ["--continue"]:
         options["resume"] = ""
-    return OpenRequest(channel=channel, read_only_ok=read_only_ok, **options)
+    config, profile = given_config(), given_profile()
+    configuration = [
+        *([("--config", str(config))] if config is not None else []),
+        *([("--profile", profile)] if profile is not None else []),
+    ]
+    return OpenRequest(channel=channel, read_only_ok=read_only_ok, configuration=configuration, **options)
 
 
 class Loaded(NamedTuple):

@@ -86,9 +86,13 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[memory]``: how many characters of memory files a prompt holds, their names and fences included."""
+    """``[memory]``: how many characters of memory files a prompt holds, their names and fences included.
+
+    `refine` says whether a conversation is read by itself, now and then, for what memory should keep.
+    """
 
     max_chars: MemoryChars = 24_000
+    refine: Literal["auto", "off"] = "off"
 
 
 class TuiSettings(msgspec.Struct, frozen=True, kw_only=True):

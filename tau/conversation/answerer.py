@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
@@ -13,6 +14,7 @@ from tau.conversation.state import ServerInfo, ToolInfo
 from tau.conversation.totals import Totals
 from tau.conversation.workbench import Workbench
 from tau.errors import UsageError
+from tau.memory.desk import Desk, Standing
 from tau.models.registry import PreparedModel, prepare
 from tau.sessions.lineage import Read
 
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
 
 SERVER_WAIT = 5.0
 """Seconds after their start that an interactive turn waits for servers of tools; later ones join in."""
+
+_NOTHING = Standing()
+_OF_MEMORY = frozenset({"agent_info", "goal_progress", "remember"})
+"""Tools that a model which reads no memory is not given either: each takes room of its short list."""
+
+_NOT_READ = (
+    "The model that runs here has no room for memory files, project files and goals: it reads none of them"
+)
 
 
 class Answerer:
@@ -38,6 +48,8 @@ class Answerer:
         on_unsaved: Told why what was said is not on disk, and with "" when it is again.
         tell: Told what the person should know of the tools, such as why a server cannot be used, a line each.
         read: Opens a session of the conversation's store for reading.
+        desk: The memory of the directory.
+        stands: Told what stands in every prompt each time that it was read.
 
     Attributes:
         model: The model in force; None while there is none.
@@ -55,6 +67,8 @@ class Answerer:
         on_unsaved: Callable[[str], None],
         tell: Callable[[str], None],
         read: Read,
+        desk: Desk,
+        stands: Callable[[Standing], None],
     ) -> None:
         self.model: PreparedModel | None = None
         self.runner: AgentRunner | None = None
@@ -64,7 +78,12 @@ class Answerer:
         self._ask = ask
         self._make_room = make_room
         self._on_unsaved = on_unsaved
-        self._workbench = Workbench(settings, tell, read=read)
+        self._workbench = Workbench(settings, tell, read=read, desk=desk)
+        self._tell = tell
+        self._desk = desk
+        self._stands = stands
+        self._hands_over = not one_shot
+        self._beginning: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
 
     async def prepare(self, role: str) -> PreparedModel:
@@ -84,7 +103,6 @@ class Answerer:
         Raises:
             TauError: The directory is gone, or the session cannot be read.
         """
-        from tau.agent.prompt import system_prompt
         from tau.agent.runner import AgentRunner
 
         if session is None or session.writer is None:
@@ -97,9 +115,13 @@ class Answerer:
                 writer=session.writer,
                 settings=self._settings.agent,
                 anchors_tokens=self._settings.compaction.anchors_tokens,
-                system_prompt=system_prompt(self._settings, bare=self._bare),
+                system_prompt=self._prompt(),
                 tool_context=bench.context,
-                tools=bench.tools,
+                tools=[
+                    tool
+                    for tool in bench.tools
+                    if prepared.info.reads_memory or tool.tool_name not in _OF_MEMORY
+                ],
                 gate=bench.gate,
                 ask=self._ask,
                 on_unsaved=self._on_unsaved,
@@ -118,6 +140,33 @@ class Answerer:
             raise UsageError(
                 f"The directory {self._settings.directory} is gone", "start tau in another one"
             ) from error
+
+    async def instruct(self) -> None:
+        """Tell the model what stands in every prompt of the directory, as it is on the disk now.
+
+        With the first call of an interactive conversation, what comes with tau is handed over and the
+        project's folder made, where that is due.
+        """
+        if self._hands_over and self._beginning is None:
+            self._beginning = asyncio.create_task(self._begin())
+        if self._beginning is not None:
+            await asyncio.shield(self._beginning)  # who waits may be cancelled; what is written is told
+        standing = await asyncio.to_thread(self._desk.standing)
+        if not self._reads_memory and standing.text:
+            standing = replace(standing, notices=(*standing.notices, _NOT_READ))
+        if self.runner is not None:
+            self.runner.instruct(self._prompt(standing))
+        self._stands(standing)
+
+    async def _begin(self) -> None:
+        for line in await asyncio.to_thread(self._desk.begin):
+            self._tell(line)
+
+    def _prompt(self, standing: Standing = _NOTHING) -> str:
+        from tau.agent.prompt import system_prompt
+
+        text = standing.text if self._reads_memory else ""
+        return system_prompt(self._settings, bare=self._bare, standing=text)
 
     def context(self, session_id: str) -> ToolContext:
         """What the tools of a session share. Imports the SDK.
@@ -148,7 +197,18 @@ class Answerer:
             self._workbench.start_servers(self._add_tools)
         if self._warming is not None:
             self._warming.cancel()
-        self._warming = asyncio.create_task(runner.warm_up()) if runner is not None else None
+        self._warming = asyncio.create_task(self._warm(runner)) if runner is not None else None
+
+    async def _warm(self, runner: AgentRunner) -> None:
+        if not self._reads_memory:  # what stands in its prompt is known: it takes up its process at once
+            await runner.warm_up()
+        await self.instruct()
+        if self._reads_memory:
+            await runner.warm_up()
+
+    @property
+    def _reads_memory(self) -> bool:
+        return self.model is None or self.model.info.reads_memory
 
     async def stop_warming(self) -> None:
         """Stop what the model prepares ahead of the first turn."""
@@ -158,6 +218,8 @@ class Answerer:
 
     async def close(self) -> None:
         """Let go of the model, the servers and what tools left running."""
+        if self._beginning is not None:
+            await asyncio.wait({self._beginning})
         try:
             await self.adopt(None)
         finally:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tau.conversation.copying import copy_messages
+from tau.conversation.copying import copy_cuts, copy_messages
 from tau.conversation.in_hand import InHand
 from tau.conversation.opening import lost_notice
 from tau.conversation.state import Opening
@@ -138,7 +138,9 @@ class Carrier:
         assert new is not None
         try:
             await compaction.begin_session(new, old.session_id, summary)
-            lost = await copy_messages(old, new, start=compaction.first_kept(cut, old), end=count)
+            start, window = compaction.first_kept(cut, old), compaction.window_state
+            lost = await copy_messages(old, new, start=start, end=count)
+            copy_cuts(window, new, name=window["__name__"], start=start, end=count)
             if lost:
                 opened = replace(opened, notices=[lost_notice(old.session_id, lost)])
             look = hand.look_at(opened)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Awaitable, Callable, Sequence
 
+from tau.conversation import memories
 from tau.conversation.core import Core
 from tau.conversation.state import (
     Cleared,
@@ -60,6 +61,21 @@ COMMANDS: Sequence[CommandSpec] = (
     CommandSpec("session", "/session", "show this session's id, name and place"),
     CommandSpec("status", "/status", "show model, window, tokens and session"),
     CommandSpec("model", "/model [ROLE]", "list the model roles, or switch to one"),
+    CommandSpec(
+        "goal",
+        "/goal [TEXT|done|pause|resume|clear]",
+        "show or set what is to be reached in this directory; it stands until you end it",
+    ),
+    CommandSpec(
+        "memory",
+        "/memory [show LABEL|history|undo]",
+        "show what is remembered and how it changed; undo takes the newest change back",
+    ),
+    CommandSpec(
+        "refine",
+        "/refine [FOCUS|accept|history|undo]",
+        "have the model read this session and change memory by it; undo takes the newest change back",
+    ),
     CommandSpec("tools", "/tools", "show what the model may use, where it is from and how servers stand"),
     CommandSpec("theme", "/theme [NAME]", "choose the colours of the full-screen app, or take those"),
     CommandSpec("name", "/name NAME", "name this session"),
@@ -304,6 +320,23 @@ async def _tools(core: Core, rest: str) -> CommandResult:
     return core.tools()
 
 
+async def _goal(core: Core, rest: str) -> CommandResult:
+    return await core.at_desk(memories.goal, rest)
+
+
+async def _memory(core: Core, rest: str) -> CommandResult:
+    return await core.at_desk(memories.memory, rest)
+
+
+async def _refine(core: Core, rest: str) -> CommandResult:
+    match rest.lower():
+        case "history" | "undo" as word:
+            return await core.at_desk(memories.memory, word)
+        case "accept":
+            return await core.refining.accept()
+    return await core.refining.by_hand(rest)
+
+
 async def _theme(core: Core, rest: str) -> CommandResult:
     return Themes(rest)
 
@@ -336,6 +369,9 @@ _HANDLERS: dict[str, Callable[[Core, str], Awaitable[CommandResult]]] = {
     "session": _session,
     "status": _status,
     "model": _model,
+    "goal": _goal,
+    "memory": _memory,
+    "refine": _refine,
     "tools": _tools,
     "theme": _theme,
     "name": _name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ from tau.conversation.state import (
     PromptListing,
     ToolListing,
 )
+from tau.display import visible
 from tau.events import CommandEnded, CommandEvent, Decision, TurnEnd, TurnEvent
 from tau.models.info import ModelInfo
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
@@ -282,9 +284,23 @@ class Conversation:
         """The newest turns of any session. Writes nothing."""
         return await self._engine.call(self._core.preview(session_id, turns))
 
+    def way_back(self) -> str:
+        """The options with which the command line goes on with this session, quoted for a shell."""
+        options = [("--resume", self._state.called), *self._core.request.configuration]
+        return visible(
+            " ".join(
+                f"{option}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
+                for option, value in options
+            )
+        )
+
     async def sessions(self, query: ListQuery) -> list[SessionSummary]:
         """Sessions, newest first."""
         return await self._engine.call(self._core.summaries(query))
+
+    async def is_called(self, target: str) -> bool:
+        """Whether a session has exactly this id, or this name where names are looked for."""
+        return await self._engine.call(self._core.is_called(target))
 
     async def search(self, words: str, query: ListQuery) -> list[SearchHit]:
         """Messages that hold every word, best first."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from tau.agent.window_state import carried_state
 from tau.conversation.own_commands import copied, waiting
 from tau.conversation.recorded_calls import NEWEST_EVENTS, RecordedCalls
 from tau.events import from_line
-from tau.sessions.records import Message, StoredMessage, with_origin
+from tau.sessions.records import AgentState, Message, StoredMessage, with_origin
 from tau.sessions.store import SessionReader, SessionWriter
 
 _CHUNK = 64
@@ -63,6 +65,28 @@ async def copy_messages(
     if end == source.count():  # else more was said meanwhile, to which these belong
         _copy_unfinished(source, writer)
     return lost
+
+
+def copy_cuts(
+    window: Mapping[str, Any], writer: SessionWriter, *, name: str, end: int, start: int = 0
+) -> None:
+    """Have a model shown the copies that `copy_messages` has made cut as it was shown the originals.
+
+    Args:
+        window: The state of the window on the originals.
+        writer: The session of the copies, which are its last messages.
+        name: By which it remembers its kind of window.
+        end: Index of the first message that was not copied.
+        start: Index of the first one that was.
+
+    Raises:
+        StoreError: The writer cannot be written.
+    """
+    at = writer.count() - (end - start)
+    state = carried_state(window, name=name, start=start, end=end, at=at)
+    if state is not None:
+        held = writer.agent_state() or AgentState()
+        writer.write_agent_state(replace(held, conversation_manager_state=state))
 
 
 class _Pace:

@@ -22,6 +22,7 @@ from tau.conversation.totals import Totals
 from tau.errors import StoreError
 from tau.events import SharedCommandRecord, from_line
 from tau.sessions.catalog import Catalog
+from tau.sessions.names import is_picked
 from tau.sessions.records import ListQuery, Meta, SearchHit, SessionSummary
 from tau.sessions.store import SessionReader, SessionStore, SessionWriter
 
@@ -292,6 +293,12 @@ class InHand:
         everywhere = everywhere or self.settings.sessions.scope == "all"
         return self.catalog.resolve(target, directory=None if everywhere else self.state.directory)
 
+    async def is_called(self, target: str) -> bool:
+        """Whether a session that `found` would find has exactly this id or name."""
+        everywhere = self.settings.sessions.scope == "all"
+        directory = None if everywhere else self.state.directory
+        return await asyncio.to_thread(self.catalog.is_called, target, directory=directory)
+
     # Looking at sessions ------------------------------------------------------------------------
 
     async def earlier(self, before: int, turns: int, session_id: str, calls: RecordedCalls) -> HistoryPage:
@@ -346,6 +353,7 @@ class InHand:
         runner = self.answerer.runner
         self.show(
             name=str(meta.get("name") or ""),
+            called=self._called(meta),
             title=str(meta.get("title") or ""),
             message_count=count,
             in_memory=runner.messages_in_memory if runner else self.state.in_memory,
@@ -355,6 +363,11 @@ class InHand:
             context_tokens=self.measured(),
             compacts_at=self.compactor.point(self.state.role, self.state.model),
         )
+
+    def _called(self, meta: Meta) -> str:
+        name = str(meta.get("name") or "")
+        is_here = meta.get("directory") == self.state.directory  # names are those of a directory
+        return name if name and is_here and not is_picked(name) else self.state.session_id
 
     def show(self, **changes: object) -> None:
         """Change what channels are shown: fields of the state."""

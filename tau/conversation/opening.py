@@ -10,7 +10,7 @@ from pathlib import Path
 from tau.config.places import is_directory
 from tau.config.settings import Settings
 from tau.conversation.continuing import Way, stay, way_on
-from tau.conversation.copying import copy_messages
+from tau.conversation.copying import copy_cuts, copy_messages
 from tau.conversation.state import OpenRequest
 from tau.errors import (
     SessionError,
@@ -98,7 +98,7 @@ class SessionOpener:
             SessionNotFound: There is nothing to resume, here or by that name.
             SessionHeld: Another process writes it and the channel does not read along.
             SessionMismatch: It was recorded under another ``[agent] context``; nothing was written.
-            UsageError: The name is taken.
+            UsageError: The name is taken, or cannot be one.
         """
         try:
             return self._open(request)
@@ -224,6 +224,9 @@ class SessionOpener:
         assert writer is not None
         try:
             lost = await copy_messages(source, writer, end=end)
+            if state := source.agent_state():
+                name = MANAGERS[self._settings.agent.context]
+                copy_cuts(state.conversation_manager_state, writer, name=name, end=end)
             writer.flush()
         except TauError as error:
             with suppress(StoreError):
@@ -332,10 +335,21 @@ class SessionOpener:
             directory: The directory it belongs to; None for the one tau works in.
 
         Raises:
-            UsageError: Blank, too long, not printable, or taken by another conversation of this directory.
+            UsageError: Blank, too long, not printable, a whole number, the id of another session, or taken by
+                another conversation of this directory.
         """
         if not name.strip() or len(name) > 60 or not name.isprintable():
             raise UsageError("A session's name is 1 to 60 printable characters")
+        if name.strip().isdecimal():
+            raise UsageError(
+                f"{name} cannot be a session's name: /resume and /fork take a number for a place in a list",
+                f"put a word to it: session-{name.strip()}",
+            )
+        if name != session_id and self._catalog.is_id(name):
+            raise UsageError(
+                f"{name} is the id of another session",
+                f"choose another name; --resume {name} goes on with that one",
+            )
         if self._catalog.name_taken(name, directory or self._directory, except_id=session_id):
             raise UsageError(
                 f"Another session of this directory is named {name}", f"go on with it: --resume {name}"

@@ -19,6 +19,7 @@ class ConversationState:
     Attributes:
         session_id: The current session.
         name: Its name (a generated word unless the person gave one).
+        called: What leads to it from here: the name that the person gave, else the id.
         title: Its title; empty before the first message.
         directory: The real path that tools, prompt and status row agree on.
         profile: The active profile, or empty.
@@ -41,11 +42,14 @@ class ConversationState:
         shared: The person's own commands whose output goes along with their next message.
         summarizing: Whether what runs is a summary of the conversation.
         unsaved: Why the last turn is not on disk, or empty.
-        tool_problems: What there is to know of the tools, such as why a server cannot be used, a line each.
+        tool_problems: What there is to know of the tools, such as why a server cannot be used, and of the
+            memory, a line each.
+        goal: The goal of the directory in one line, with its state; empty when there is none.
     """
 
     session_id: str
     name: str = ""
+    called: str = ""
     title: str = ""
     directory: str = ""
     profile: str = ""
@@ -69,6 +73,7 @@ class ConversationState:
     summarizing: bool = False
     unsaved: str = ""
     tool_problems: tuple[str, ...] = ()
+    goal: str = ""
 
     @property
     def held_by(self) -> str:
@@ -326,6 +331,7 @@ class OpenRequest:
         bare: Load no files of the person or project into the prompt.
         can_ask: Whether the channel can put a question to a person; without it, calls that need an answer
             are refused.
+        configuration: ``--config`` and ``--profile`` as the command line gave them, each with its value.
     """
 
     channel: str
@@ -337,6 +343,7 @@ class OpenRequest:
     read_only_ok: bool = False
     bare: bool = False
     can_ask: bool = False
+    configuration: Sequence[tuple[str, str]] = ()
 
     @property
     def one_shot(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tau.conversation.state import ServerInfo, ToolInfo, ToolListing
+from tau.conversation.state import ConversationState, ServerInfo, ToolInfo, ToolListing
 from tau.display import one_line
 
 TIERS = ("looks", "writes tau's own state", "changes things")
@@ -35,6 +35,20 @@ def stands(server: ServerInfo) -> str:
             return f"connected, {server.tools} tool{'' if server.tools == 1 else 's'}"
         case "failed":
             return f"failed: {one_line(server.reason)}"
+
+
+def about(state: ConversationState) -> list[str]:
+    """The model and its window, a line each."""
+    model, info = "not ready", state.model
+    if info is not None:
+        model = f"{info.provider} · {info.model_id}"
+    window = f"{info.context_window:,} tokens" if info is not None and info.context_window else "unknown"
+    filled = "unknown" if state.context_tokens is None else f"about {state.context_tokens:,} tokens"
+    return [
+        f"Model: {one_line(state.role)} → {one_line(model)}",
+        f"Context: {state.context}, window {state.window_size} messages",
+        f"Window of the model: {window}; taken: {filled}",
+    ]
 
 
 def listing(tools: Sequence[ToolInfo], servers: Sequence[ServerInfo], why_none: str) -> ToolListing:

@@ -13,6 +13,7 @@ from tau.config.settings import Settings
 from tau.conversation.state import ServerInfo, ToolInfo
 from tau.gate import patterns
 from tau.gate.gate import Gate
+from tau.memory.desk import Desk
 from tau.sessions.lineage import Read, Record
 from tau.tools.background import stop_background
 from tau.tools.context import ToolContext
@@ -40,12 +41,14 @@ class Workbench:
         settings: Directory, places, sizes, approvals and servers.
         tell: Told what the person should know of the tools, a line each.
         read: Opens a session of the conversation's store for reading.
+        desk: The memory of the directory.
     """
 
-    def __init__(self, settings: Settings, tell: Callable[[str], None], *, read: Read) -> None:
+    def __init__(self, settings: Settings, tell: Callable[[str], None], *, read: Read, desk: Desk) -> None:
         self._settings = settings
         self._tell = tell
         self._read = read
+        self._desk = desk
         self._kept: dict[str, tuple[ToolContext, Gate]] = {}
         self._servers: McpServers | None = None
         self._own_names: frozenset[str] = frozenset()
@@ -73,6 +76,7 @@ class Workbench:
                 own=(self._settings.places.data, self._settings.places.config),
                 closed=patterns.closed_to(self._settings.approvals, "read_file"),
                 record=Record(self._read, session_id),
+                desk=self._desk,
             )
             self._kept[session_id] = context, Gate(self._settings.approvals, context)
         context, gate = self._kept[session_id]

@@ -67,7 +67,8 @@ class Gate:
         ``deny`` goes before ``ask``, ``ask`` before what was approved; what nobody approved asks.
 
         Args:
-            tool: A strands tool; its ``tier`` (2 where it has none), ``subject`` and ``asks`` count.
+            tool: A strands tool; its ``tier`` (2 where it has none), ``subject``, ``asks`` and ``wary``
+                count.
             arguments: The call's.
         """
         name: str = tool.tool_name
@@ -100,6 +101,9 @@ class Gate:
         """The verdict where no rule is about the call: by its tier, and by what was approved."""
         if bool(getattr(tool, "asks", False)):
             return Verdict("ask", unclear=call.unclear, real=call.real)
+        if bool(getattr(tool, "wary", False)) and (origins := self.context.heard.origins()):
+            said = f"it comes after content that is not yours: {', '.join(origins)}"
+            return Verdict("ask", unclear=(said, *call.unclear), real=call.real)
         if int(getattr(tool, "tier", 2)) < 2:
             return Verdict("run", real=call.real)
         approved = patterns.of_tool([*self._allow, *self._session], name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -117,6 +118,14 @@ def complete(text: str, cursor: int, context: Context, limit: int = 50) -> list[
     return _arguments(name, rest, cursor, context, limit)
 
 
+def argument(text: str, cursor: int, commands: Sequence[Command]) -> tuple[str, str, bool]:
+    """The command whose argument is typed at the cursor, the argument, and whether a number can be meant."""
+    name, rest = _command_part(text[:cursor]) or ("", None)
+    known = _known(name, commands)
+    takes_number = known is not None and re.search(r"\bN\b", known.usage) is not None
+    return known.name if known is not None else name.lower(), (rest or "").strip(), takes_number
+
+
 def tree(text: str, cursor: int, context: Context, limit: int = 200) -> list[Candidate]:
     """The entries of the one directory that the ``@`` at the cursor is in. Reads the disk."""
     place = begun(text, cursor)
@@ -161,9 +170,8 @@ def _commands(typed: str, cursor: int, context: Context, limit: int) -> list[Can
 
 
 def _arguments(name: str, typed: str, cursor: int, context: Context, limit: int) -> list[Candidate]:
-    lowered = name.lower()
-    known = next((one.name for one in context.commands if lowered in (one.name, *one.aliases)), lowered)
-    options = context.arguments.get(known)
+    known = _known(name, context.commands)
+    options = context.arguments.get(known.name if known is not None else name.lower())
     if options is None:
         return []
     found = fuzzy.ranked(
@@ -182,6 +190,11 @@ def _arguments(name: str, typed: str, cursor: int, context: Context, limit: int)
         )
         for option, lies in found
     ]
+
+
+def _known(name: str, commands: Sequence[Command]) -> Command | None:
+    lowered = name.lower()
+    return next((one for one in commands if lowered in (one.name, *one.aliases)), None)
 
 
 def _files(text: str, cursor: int, context: Context, limit: int) -> list[Candidate]:

@@ -189,5 +189,5 @@ class _Chat:
     def _farewell(self, code: int) -> int:
         state = self._conversation.state
         if state.persistent and state.message_count:
-            note(f"Continue with: tau chat --resume {state.name or state.session_id}")
+            note(f"Continue with: tau chat {self._conversation.way_back()}")
         return code

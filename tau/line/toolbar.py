@@ -1,4 +1,4 @@
-"""The quiet line under the prompt: session, model, how full its window is, what the session cost."""
+"""The quiet line under the prompt: session, model, how full its window is, what it cost, the goal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from tau.conversation.state import ConversationState
 from tau.display import dollars, one_line
 
 _SEPARATOR = " · "
+
+_GOAL_LEAST = 16
+"""Cells that a goal is given at least; where there are fewer, it is left out."""
 
 
 def toolbar(state: ConversationState, width: int) -> str:
@@ -21,7 +24,22 @@ def toolbar(state: ConversationState, width: int) -> str:
     parts = [part for part in parts if part[1]]
     while parts and get_cwidth(_joined(parts)) > width:
         parts.remove(max(parts))
-    return _joined(parts)
+    line = _joined(parts)
+    if not state.goal:
+        return line
+    goal = _cut(one_line(state.goal), width - get_cwidth(line + _SEPARATOR))
+    return line + _SEPARATOR + goal if goal else line
+
+
+def _cut(goal: str, room: int) -> str:
+    """The goal in at most `room` cells, its end replaced by ``…``; empty where so few say nothing of it."""
+    if get_cwidth(goal) <= room:
+        return goal
+    if room < _GOAL_LEAST:
+        return ""
+    while get_cwidth(goal) > room - 1:
+        goal = goal[:-1]
+    return f"{goal.rstrip()}…"
 
 
 def _joined(parts: list[tuple[int, str]]) -> str:

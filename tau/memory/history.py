@@ -268,14 +268,16 @@ class History:
         )
 
     def written(self) -> set[tuple[str, str]]:
-        """Titles with digests of what tau wrote there; a file that holds none of its own is a person's."""
-        return {
-            (change.title, change.after)
-            for entry in self.entries()
-            if not entry.undone
-            for change in entry.changes
-            if change.after
-        }
+        """Titles with digests of files that tau wrote from their beginning; any other is a person's.
+
+        A file that came with tau or that a person wrote stays theirs, also when tau has changed it since.
+        """
+        own: set[tuple[str, str]] = set()
+        for entry in reversed(self.entries()):
+            for change in () if entry.undone else entry.changes:
+                if change.after and (change.before is None or (change.title, change.before) in own):
+                    own.add((change.title, change.after))
+        return own
 
     def _change(
         self,

@@ -88,6 +88,28 @@ def remember(
     return Remembered(title, change.kind, entry, f"{verb} {_label(title)}{said}{noted}")
 
 
+def foreseen(
+    history: History, label: str, content: str, *, origin: str = ""
+) -> tuple[str, str | None, str | None]:
+    """What `remember` would do, for a person to look at. Nothing is changed.
+
+    Returns:
+        The title, the text that the file holds, None where there is none, and the text that it would hold,
+        None where it would be deleted.
+
+    Raises:
+        MemoryRefused: The label or the content cannot be one, or the file cannot be read.
+    """
+    scope, name = labels.parse(label)
+    title = f"{scope}/{labels.on_disk(labels.file_name(name), history.where.folder(scope))}"
+    now = Contents(history.where).read(title)
+    before = None if now is None else now.decode("utf-8", "replace")
+    if not content.strip():
+        return title, before, None
+    writing.check(content)
+    return title, before, writing.whole(content, now, origin=origin, keep_origin=False).decode()
+
+
 def _label(title: str) -> str:
     return one_line(title.removesuffix(labels.SUFFIX))
 

@@ -29,6 +29,7 @@ def check(request: Request) -> Ready:
         context_window=settings.context_window or embedded.WINDOW,
         advice=embedded.advice(settings, request.places),
         cached_in_input=True,
+        reads_memory=False,
     )
 
 

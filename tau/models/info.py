@@ -21,6 +21,7 @@ class ModelInfo:
         price: What its tokens cost, or None when unknown.
         images: Whether it takes images; None when that is not known.
         cached_in_input: Whether the ``inputTokens`` that the SDK reports for it include those of the cache.
+        reads_memory: Whether it has room for memory files in its prompt.
     """
 
     role: str
@@ -32,3 +33,4 @@ class ModelInfo:
     price: Price | None = None
     images: bool | None = None
     cached_in_input: bool = False
+    reads_memory: bool = True

@@ -136,6 +136,7 @@ class Ready:
         cached_in_input: Whether the ``inputTokens`` that the SDK reports for it include those of the cache.
         images: Whether it takes images; None leaves that to its name.
         elsewhere: Whether another server than the provider's own answers, which has prices of its own.
+        reads_memory: Whether it has room for memory files in its prompt.
     """
 
     model_id: str
@@ -144,6 +145,7 @@ class Ready:
     cached_in_input: bool = False
     images: bool | None = None
     elsewhere: bool = False
+    reads_memory: bool = True
 
 
 class Provider(Protocol):

@@ -166,6 +166,7 @@ def _look(
         if ready.images is None
         else ready.images,
         cached_in_input=ready.cached_in_input,
+        reads_memory=ready.reads_memory,
     )
     return info, chosen, request, ready
 

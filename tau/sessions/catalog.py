@@ -163,13 +163,7 @@ class Catalog:
                 else "--all looks everywhere; `tau sessions list --all` shows what there is"
             )
             raise SessionNotFound(target, f"No earlier session in {place}", hint)
-        try:
-            self.store.read(target).close()
-        except SessionUnusable:
-            return target
-        except (InvalidSessionId, SessionNotFound):
-            pass
-        else:
+        if self.is_id(target):
             return target
         named = dict(self._named(target, None))
         here = [session_id for session_id, where in named.items() if directory in (None, where)]
@@ -197,6 +191,16 @@ class Catalog:
                 f"--all finds it; {hint}"
             )
         raise SessionNotFound(target, f"No session '{shown}' in {place}", hint)
+
+    def is_id(self, target: str) -> bool:
+        """Whether a session has exactly this id, be it one that cannot be used."""
+        try:
+            self.store.read(target).close()
+        except (InvalidSessionId, SessionNotFound):
+            return False
+        except SessionUnusable:
+            return True
+        return True
 
     # Names ------------------------------------------------------------------------------------
 
@@ -226,6 +230,12 @@ class Catalog:
         if others and except_id:
             others -= left_behind(self.store.read, except_id)
         return bool(others)
+
+    def is_called(self, target: str, *, directory: str | None) -> bool:
+        """Whether this is a whole id, or a whole name of this directory; None for every one."""
+        return self.is_id(target) or any(
+            where == directory or directory is None for _, where in self._named(target, None)
+        )
 
     def _named(self, name: str, directory: str | None) -> list[tuple[str, str]]:
         def known(reconciler: Reconciler) -> list[tuple[str, str]]:

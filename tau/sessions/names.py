@@ -25,6 +25,12 @@ WORDS = tuple(_LIST.split())
 """In the order they are given out; neighbours begin with different letters, so that they are not confused."""
 
 
+def is_picked(name: str) -> bool:
+    """Whether this is a name as `pick` gives them, which no person is likely to have chosen."""
+    word, _, number = name.partition("-")
+    return word in WORDS and (name == word or (number.isdecimal() and name == f"{word}-{number}"))
+
+
 def pick(taken: Collection[str]) -> str:
     """The first word that is not in `taken`; when all are, the first that is free with a number, from 2."""
     for word in WORDS:

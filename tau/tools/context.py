@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tau.config.settings import ContextSettings
+from tau.memory.desk import Desk
 from tau.sessions.lineage import Record
 
 DIGEST = hashlib.sha256
@@ -103,6 +104,32 @@ class JudgedCalls:
             self._calls.pop(use_id, None)
 
 
+class Heard:
+    """From where content has come into a conversation since the person's last message.
+
+    May be used from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._from: dict[str, None] = {}
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """The person said something: what comes now is not theirs."""
+        with self._lock:
+            self._from.clear()
+
+    def note(self, where: str) -> None:
+        """Content came in, such as from ``fetch_url https://example.org/``."""
+        with self._lock:
+            self._from.setdefault(where)
+
+    def origins(self) -> list[str]:
+        """From where, each once, in the order in which it came."""
+        with self._lock:
+            return list(self._from)
+
+
 def never_closed(path: str) -> bool:
     """Leaves every file open to searches."""
     return False
@@ -126,6 +153,8 @@ class ToolContext:
         closed: Whether reading a file is denied or asked about, so that a search leaves it out. Given its
             real path, relative to `directory`, or absolute where it is outside.
         record: Where what was said is read; None where there is no record.
+        heard: From where content has come in since the person's last message.
+        desk: The memory of the directory; None where there is none.
     """
 
     directory: Path
@@ -139,6 +168,8 @@ class ToolContext:
     own: Sequence[Path] = ()
     closed: Callable[[str], bool] = never_closed
     record: Record | None = None
+    heard: Heard = field(default_factory=Heard)
+    desk: Desk | None = None
 
     @property
     def spill_dir(self) -> Path:

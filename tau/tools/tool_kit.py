@@ -29,6 +29,8 @@ def declare(
     subject: Subject | None = None,
     preview: Preview | None = None,
     asks: bool = False,
+    wary: bool = False,
+    own_words: bool = False,
 ) -> DecoratedFunctionTool[..., Any]:
     """A tool that calls a function, on a worker thread, with the arguments of a model.
 
@@ -45,6 +47,9 @@ def declare(
         subject: What a call acts on; None for a tool whose calls are judged by its name alone.
         preview: Shows a person what a call would change before it is allowed.
         asks: Whether a person answers every single call, whatever its tier and whatever is approved.
+        wary: Whether a person answers a call that comes after content from outside: it may have put the
+            model up to it.
+        own_words: Whether its results are tau's own words, and no content from outside.
     """
     required = [argument for argument, schema in arguments.items() if "default" not in schema]
     schema = {"type": "object", "properties": arguments, "required": required}
@@ -56,4 +61,6 @@ def declare(
     made.subject = subject  # type: ignore[attr-defined]  # as above
     made.preview = preview  # type: ignore[attr-defined]  # as above
     made.asks = asks  # type: ignore[attr-defined]  # as above
+    made.wary = wary  # type: ignore[attr-defined]  # as above
+    made.own_words = own_words  # type: ignore[attr-defined]  # as above
     return made

@@ -145,9 +145,10 @@ def _say_goodbye(app: TauApp, *, kept: bool) -> None:
 
     lines = [app.last_line] if app.last_line else []
     lines += [f"Not sent: {visible(text)}" for text in app.unsent]
-    state = app.conversation.state if app.conversation is not None else None
-    if state is not None and state.session_id and state.message_count and state.persistent:
-        lines.append(f"Resume this session with: tau tui --resume {state.session_id}")
+    if (conversation := app.conversation) is not None:
+        state = conversation.state
+        if state.session_id and state.message_count and state.persistent:
+            lines.append(f"Resume this session with: tau tui {conversation.way_back()}")
     if kept:
         lines.append("What was not sent is kept; tau tui brings it back.")
     with contextlib.suppress(OSError):  # the terminal may be gone: that is what SIGHUP says

@@ -19,7 +19,7 @@ from textual.worker import WorkerFailed
 from tau.config.keys import in_force
 from tau.tui.attention import Attention
 from tau.tui.early import Early
-from tau.tui.keys import bound, rebind
+from tau.tui.keys import bound, key_of, rebind
 from tau.tui.looks import Looks
 from tau.tui.messages import EndApp
 from tau.tui.remembered import Remembered
@@ -92,8 +92,12 @@ class TauApp(App[None]):
         self._warnings = list(warnings)
         self._interrupted = 0.0
         self._begun = False
+        self._leaving = False
+        self._ended = False
         self._chat_screen: ChatScreen | None = None
-        self._early = Early(typed, at_once=self.keys["leave"])
+        self._early = Early(
+            typed, at_once=self.keys["leave"], line_ends=self.keys["send"] + self.keys["newline"]
+        )
         self.remembered = Remembered(settings.places.state)
         self.looks = Looks(self, settings.tui.theme, self.remembered, light)
         if self.looks.problem:
@@ -142,8 +146,16 @@ class TauApp(App[None]):
 
         self.conversation = Conversation.start(self._settings, self._request)
         self._chat_screen.begin(self.conversation)
-        await self._early.conversation_is_there(super().on_event)
+        self._hand_out()
         await asyncio.to_thread(_import_reply)
+
+    @work(group="begin")
+    async def _hand_out(self) -> None:
+        """Give what was pressed early to whom it was meant for."""
+        assert self._chat_screen is not None
+        await self._chat_screen.opened.shown.wait()
+        await self._chat_screen.kept.there.wait()
+        await self._early.session_is_there(super().on_event)
 
     def on_app_focus(self) -> None:
         """Somebody looks at the terminal."""
@@ -154,14 +166,25 @@ class TauApp(App[None]):
     # Ways out ----------------------------------------------------------------------------------
 
     def leave(self, code: int, line: str = "") -> None:
-        """End the app; `line` is printed once the terminal is restored."""
+        """End the app; `line` is printed once the terminal is restored.
+
+        The prompt first takes the keys that are on their way to it; asked again, the app ends without that.
+        """
         self.exit_code, self.last_line = code, line
-        self._keep_unsent()
-        self.exit(return_code=code)
+        waits = not self._leaving and self._chat_screen is not None and self._chat_screen.typed(self._end)
+        self._leaving = True
+        if not waits:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._keep_unsent()
+            self.exit(return_code=self.exit_code)
 
     def _keep_unsent(self) -> None:
         if self._chat_screen is not None:
-            self.unsent = self._chat_screen.unsent()
+            self.unsent = self._chat_screen.unsent(self._early.text)
 
     def stop_download(self) -> None:
         """Stop the download of a model, if one runs; called when the app has ended."""
@@ -233,10 +256,11 @@ class TauApp(App[None]):
             self._say(f"Sent {amount} to the {place}'s clipboard; it does not confirm, so paste to check")
 
     def action_interrupt(self) -> None:
-        """With nothing selected: put the draft away, else cancel the turn, else leave at the second press."""
+        """With nothing selected: put the draft away, else cancel what runs, else leave at a second press."""
         screen = self.screen
         if not isinstance(screen, ChatScreen):
-            self._say("Esc goes back, Ctrl+Q leaves")
+            leave = key_of(self.keys, "leave")
+            self._say(f"Esc goes back, {leave} leaves" if leave else "Esc goes back")
             return
         if screen.questions.panel is not None:  # the draft lies behind it
             screen.action_cancel()
@@ -252,13 +276,13 @@ class TauApp(App[None]):
             screen.prompt.remember(draft)
             screen.prompt.empty()
             self._say("The draft is put away; Up brings it back")
-        elif screen.busy or screen.commands.copying:
+        elif screen.busy or screen.own_command.running or screen.commands.copying:
             screen.action_cancel()
         elif monotonic() - self._interrupted < QUIT_SECONDS:
             self.leave(0)
         else:
             self._interrupted = monotonic()
-            self._say("Ctrl+C again leaves")
+            self._say(f"{key_of(self.keys, 'interrupt')} again leaves")
 
     def _say(self, text: str) -> None:
         screen = self.screen_stack[0]

@@ -166,9 +166,10 @@ class Completion:
             while (wanted := self._wanted) is not None:
                 self._news.clear()
                 found = await self._find(wanted)
+                is_complete = await self._is_complete(wanted, found)
                 if wanted is not self._wanted:
                     continue
-                self._show(wanted, found)
+                self._show(wanted, found, is_complete=is_complete)
                 if self._is_whole(wanted):
                     break
                 with suppress(TimeoutError):
@@ -190,6 +191,31 @@ class Completion:
         if query.tree:
             return await asyncio.to_thread(tree, query.text, query.cursor, context)
         return await asyncio.to_thread(complete, query.text, query.cursor, context)
+
+    async def _is_complete(self, query: _Query, found: Sequence[Candidate]) -> bool:
+        """Whether what is typed is whole, so that Enter is not to take anything for it."""
+        from tau.conversation.commands import COMMANDS
+        from tau.errors import TauError
+        from tau.input.completing import argument
+
+        if not found:
+            return False
+        typed = query.text[found[0].start : query.cursor]
+        if any(candidate.text == typed for candidate in found):
+            return True
+        if query.kind == "command":
+            return self._is_command(typed)
+        if query.kind != "argument":
+            return False
+        name, given, takes_number = argument(query.text, query.cursor, COMMANDS)
+        if takes_number and given.isdecimal():
+            return True
+        if name not in WITH_SESSIONS or not given:
+            return False
+        try:
+            return await self._screen.conversation.is_called(given)
+        except TauError:  # what cannot be read is said by the command itself
+            return False
 
     async def _options(self, query: _Query) -> Mapping[str, list[Option]]:
         """What can stand behind the command that is typed."""
@@ -239,7 +265,7 @@ class Completion:
 
     # Showing ------------------------------------------------------------------------------------
 
-    def _show(self, query: _Query, found: Sequence[Candidate]) -> None:
+    def _show(self, query: _Query, found: Sequence[Candidate], *, is_complete: bool) -> None:
         self._came.set()
         before = self._chosen()
         moved = self._shown is not None and (self._shown.text, self._shown.cursor) == (
@@ -250,14 +276,8 @@ class Completion:
         if not found:
             self._list.hide()
             return
-        typed = query.text[found[0].start : query.cursor]
-        is_complete = any(candidate.text == typed for candidate in found)
-        cursor = NO_CHOICE
-        if query.kind == "command":
-            is_complete = is_complete or self._is_command(typed)
-            cursor = NO_CHOICE if is_complete else 0
-        elif query.is_begun and not is_complete:
-            cursor = 0
+        is_begun = query.kind == "command" or query.is_begun
+        cursor = 0 if is_begun and not is_complete else NO_CHOICE
         if moved and before is not None:  # the same query again, with more files known
             same = (place for place, candidate in enumerate(found) if candidate.text == before.text)
             cursor = next(same, cursor)

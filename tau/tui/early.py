@@ -14,20 +14,37 @@ Take = Callable[[Event], Awaitable[None]]
 class Early:
     """What was pressed too early.
 
-    Text waits for the prompt. Any other key waits for the conversation, which most of them are for, and so
-    does what was pressed after it.
+    Text waits for the prompt. Any other key waits for the session, which most of them are for, and so does
+    what was pressed after it.
 
     Args:
         typed: What was typed before the app could see it.
         at_once: Keys that wait for nothing.
+        line_ends: Keys behind which a text goes on in a new line.
     """
 
-    def __init__(self, typed: str, at_once: Collection[str]) -> None:
-        self._held = keys_of(typed)
+    def __init__(self, typed: str, at_once: Collection[str], line_ends: Collection[str]) -> None:
+        self._held: list[Key | Paste] = keys_of(typed)
         self._at_once = at_once
+        self._line_ends = line_ends
         self._has_prompt = False
         self._is_over = False
         self._giving = asyncio.Lock()
+
+    @property
+    def text(self) -> str:
+        """The text among what is held, as the prompt would have it behind its own."""
+        text = ""
+        for event in self._held:
+            if isinstance(event, Paste):
+                text += event.text.replace("\r\n", "\n").replace("\r", "\n")
+            elif event.key == "backspace":
+                text = text[:-1]
+            elif event.key in self._line_ends:
+                text += "\n"
+            elif event.is_printable:
+                text += event.character or ""
+        return text.rstrip("\n")
 
     def holds(self, event: Event) -> bool:
         """Whether an event is kept for later."""
@@ -46,7 +63,7 @@ class Early:
             await self._give(take, _is_text)
             self._has_prompt = True
 
-    async def conversation_is_there(self, take: Take) -> None:
+    async def session_is_there(self, take: Take) -> None:
         """Give everything there is; from now on nothing is kept."""
         await self._give(take, lambda event: True)
         self._is_over = True
@@ -58,14 +75,14 @@ class Early:
                 del self._held[0]  # only now: what comes meanwhile goes behind it
 
 
-def keys_of(typed: str) -> list[Event]:
-    """The keys that were pressed for these characters."""
+def keys_of(typed: str) -> list[Key | Paste]:
+    """The keys that were pressed for these characters; what else a terminal reports is left out."""
     if not typed:
         return []
     from textual._xterm_parser import XTermParser  # the only place that knows them
 
     parser = XTermParser()
-    return [event for part in (typed, "") for event in parser.feed(part) if isinstance(event, Event)]
+    return [event for part in (typed, "") for event in parser.feed(part) if isinstance(event, Key | Paste)]
 
 
 def _is_text(event: Event) -> bool:

@@ -99,13 +99,25 @@ def spread(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left, " " * gap, right)
 
 
-def keep_what_fits(parts: Sequence[tuple[int, Content]], width: int, separator: Content) -> Content:
-    """The parts joined in their order, without those of the lowest rank for which there is no room."""
+def keep_what_fits(
+    parts: Sequence[tuple[int, Content]], width: int, separator: Content, *, least: int | None = None
+) -> Content:
+    """The parts joined in their order, without those of the lowest rank for which there is no room.
+
+    Args:
+        parts: Rank and text of each.
+        width: Cells.
+        separator: What stands between two parts.
+        least: Down to how many cells the last part is cut before another gives way; None: it is never cut.
+    """
     kept = list(parts)
     while True:
         joined = separator.join([part for _, part in kept])
-        if joined.cell_length <= width or not kept:
+        over = joined.cell_length - width
+        if over <= 0 or not kept:
             return joined
+        if least is not None and kept[-1] is parts[-1] and kept[-1][1].cell_length - over >= least:
+            return joined.truncate(width, ellipsis=True)
         kept.remove(min(kept, key=lambda part: part[0]))
 
 

@@ -31,11 +31,13 @@ class Kept:
     Attributes:
         history: What was sent before; None until it is there.
         files: The files that can be named; None until they can be looked for.
+        there: Set once both are there.
     """
 
     def __init__(self, screen: ChatScreen, settings: Settings) -> None:
         self.history: PromptHistory | None = None
         self.files: FileFinder | None = None
+        self.there = asyncio.Event()
         self._screen = screen
         self._settings = settings
         self._drafts: Drafts | None = None
@@ -103,6 +105,7 @@ class Kept:
     async def _begin(self) -> None:
         made = await asyncio.to_thread(_made, self._settings.places.state, self._settings.directory)
         self.history, self._drafts, self.files = made
+        self.there.set()
         self._screen.prompt.past.use(made[0])
         self.keep()
         self._screen.session_known()

@@ -26,6 +26,9 @@ REST_SECONDS = 5.0
 REST_TIMES = 20
 """Set aside so often, everything is gone through, which takes longer, once no turn has run for a while."""
 
+OF_A_SESSION = 5
+"""A session that was left counts as so many times."""
+
 YOUNG, MIDDLE, OLD = 700, 5, 100
 """Python's thresholds. What is young it still collects itself, in a millisecond or two; what is old only when
 nothing here has for a long time."""
@@ -34,12 +37,9 @@ nothing here has for a long time."""
 def settle() -> None:
     """Keep what is there out of later collections: a session is on the screen.
 
-    At first that is what start-up allocated while it did without collections. Later on, what the session
-    before has left is collected first.
+    Nothing is collected, which would take the better part of a second once the SDK is there: start-up has
+    left little garbage, and what the session before has left is found at rest.
     """
-    if gc.isenabled():
-        gc.unfreeze()
-        gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, MIDDLE, OLD)
     gc.enable()
@@ -58,6 +58,12 @@ class Collector:
         self._rest: Timer | None = None
         self._set_aside = 0
 
+    def settle(self) -> None:
+        """Another session is on the screen, or the model is there: see `settle`."""
+        settle()
+        self._set_aside += OF_A_SESSION
+        self._rest_if_due()
+
     def begin(self) -> None:
         """A turn runs."""
         if self._rest is not None:
@@ -73,7 +79,12 @@ class Collector:
         self._timer.stop()
         self._timer = None
         self._after_frame(self._end)
-        if self._set_aside >= REST_TIMES:
+        self._rest_if_due()
+
+    def _rest_if_due(self) -> None:
+        if self._rest is not None:
+            self._rest.stop()
+        if self._set_aside >= REST_TIMES and self._timer is None:
             self._rest = self._screen.set_timer(REST_SECONDS, self._collect_all)
 
     def _collect(self) -> None:
@@ -92,6 +103,8 @@ class Collector:
 
     def _collect_all(self) -> None:
         self._set_aside = 0
+        gc.unfreeze()
+        gc.collect()
         settle()
 
     def _after_frame(self, collect: Callable[[], object]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from tau.errors import TauError
-from tau.tui import memory
 from tau.tui.messages import EndApp
 
 if TYPE_CHECKING:
@@ -21,9 +21,13 @@ class Opened:
     Args:
         screen: Its screen.
         warnings: What there is to say before anything else.
+
+    Attributes:
+        shown: Set once a session is on the screen.
     """
 
     def __init__(self, screen: ChatScreen, warnings: Sequence[str]) -> None:
+        self.shown = asyncio.Event()
         self._screen = screen
         self._warnings = warnings
         self._session_id: str | None = None
@@ -53,9 +57,9 @@ class Opened:
             await screen.conversation.model_ready()
         except TauError as error:
             await screen.offered.no_model(error)
-            screen.call_after_refresh(memory.settle)
+            screen.call_after_refresh(screen.garbage.settle)
         else:
-            memory.settle()  # before a message that waits is sent: in its turn it would be felt
+            screen.garbage.settle()  # before a message that waits is sent: in its turn it would be felt
             screen.turns.send_next()
 
     async def show(
@@ -86,8 +90,9 @@ class Opened:
         if line:
             await screen.notice(line)
         if self.is_open and state.session_id != self._session_id:
-            screen.call_after_refresh(memory.settle)
+            screen.call_after_refresh(screen.garbage.settle)
         self._session_id = state.session_id
         screen.state_view.show(screen.conversation.state)
         screen.place.read()
         screen.turns.send_next()
+        self.shown.set()

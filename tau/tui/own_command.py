@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from tau.events import CommandEnded, CommandEvent, CommandOutput, CommandStarted
+from tau.tui.keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,7 @@ class OwnCommand:
     @property
     def activity(self) -> str:
         """What the status row says."""
-        return "Stopping…" if self._stopping else "Running your command… Esc stops it"
+        return "Stopping…" if self._stopping else "Running your command…"
 
     def run(self, typed: Typed, text: str) -> None:
         """Run a command; one that cannot be run now goes back into the prompt.
@@ -68,7 +69,8 @@ class OwnCommand:
     async def _run(self, typed: Typed, text: str) -> None:
         screen = self._screen
         if self._running:
-            await screen.notice("A command is running; Esc stops it.", "warning")
+            cancel = key_of(screen.keys, "cancel")
+            await screen.notice(f"A command is running{f'; {cancel} stops it' if cancel else ''}.", "warning")
             screen.prompt.give_back(text)
             return
         self._running, self._stopping, self._typed = True, False, typed
@@ -100,11 +102,12 @@ class OwnCommand:
                 if self._card is not None:
                     self._card.add_output(text)
             case CommandEnded(output, status, duration, notice):
-                if self._card is not None:
-                    self._card.finish(status, output, duration, "")
-                    self._note(event)
                 if notice:
                     await screen.notice(notice, "warning")
+                if self._card is not None:
+                    screen.chat.let_stand(self._card)
+                    self._card.finish(status, output, duration, "")
+                    self._note(event)
 
     def _note(self, end: CommandEnded) -> None:
         from tau.tui.turn_view import now

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tau.tui.widgets.live_turn import LIVE_TURNS
-from tau.tui.widgets.turn_blocks import blocks_of
+from tau.tui.widgets.turn_blocks import blocks_of, read_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +89,8 @@ class Part:
         try:
             chat = self._screen.chat
             page = _from(await self._read(start + AROUND), start)
+            turns = list(self._whole(page, start))
+            await read_ahead(turns, chat)
             if row.parent is None:  # another session was opened meanwhile
                 return
             if not page.messages:
@@ -97,7 +99,7 @@ class Part:
             below = max(0, row.virtual_region.y - 2)
             await row.remove()
             chat.release_anchor()
-            for turn in self._whole(page, start):
+            for turn in turns:
                 await chat.begin_turn(turn.first_index)
                 await chat.add(*blocks_of(turn))
             chat.news = False

@@ -44,16 +44,20 @@ class SessionSearch:
 
     async def _search(self) -> None:
         picker = self._picker
-        words = picker.sessions.filter.text.strip()
+        sessions, sought = picker.sessions, picker.sessions.filter
+        words = sought.text.strip()
         if len(words) < LEAST_LETTERS:
             return
         try:
             query = ListQuery(directory=picker.directory, limit=HITS)
-            picker.sessions.hits = await picker.conversation.search(words, query)
+            hits = await picker.conversation.search(words, query)
         except TauError as error:
-            picker.hint(error.line())
+            if sessions.filter is sought:
+                picker.hint(error.line())
             return
-        picker.show_rows(keep=True)
+        if sessions.filter is sought:  # else something else was typed meanwhile
+            sessions.hits = hits
+            picker.show_rows(keep=True)
 
     async def _find_similar(self) -> None:
         """Find the titles and names in which what is typed stands with other letters between."""

@@ -13,6 +13,7 @@ import pytest
 
 from tau.config.places import override_of, resolve_places
 from tau.config.settings import Places
+from tau.sessions.file_journal import JOURNAL_NAME
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -194,6 +195,39 @@ def test_what_was_left_unfinished_is_named_with_its_place_and_kept(tau_env: TauE
     assert everything(tau_env.home.parent) == before, "nothing is deleted"
     shutil.rmtree(place)
     assert "unfinished" not in levels(tau_env.run("doctor").stdout)
+
+
+@pytest.mark.parametrize("state", ["gone", "unreadable", "damaged", "no link"])
+def test_nothing_may_be_deleted_where_what_it_was_made_from_cannot_be_read(
+    tau_env: TauEnv, state: str
+) -> None:
+    tau_env.scripted({"text": "hello"})
+    assert tau_env.run("chat", "hi").returncode == 0
+    (source,) = tau_env.sessions()
+    given = "" if state == "no link" else source.name
+    killed = subprocess.run([sys.executable, "-c", LEAVE, str(tau_env.data), "fork", given], check=False)
+    assert killed.returncode == 9
+    if state == "gone":
+        shutil.rmtree(source)
+    elif state == "unreadable":
+        (source / "session.json").unlink()
+        shutil.rmtree(source / "agents")
+        (source / "session.json").mkdir()
+    elif state == "damaged":
+        for log in source.glob(f"{JOURNAL_NAME}*"):
+            log.unlink()
+        (message,) = source.rglob("messages/000001.json")
+        message.write_bytes(b"")
+    done = tau_env.run("doctor")
+    (line,) = (line for line in done.stdout.splitlines() if line[6:20].strip() == "unfinished")
+    begun = "" if state == "no link" else f", begun as a copy of session {source.name},"
+    place = tau_env.data / "sessions" / "next"
+    assert f"session next{begun} is not whole: {place} (" in line
+    assert "may be nowhere else)" in line
+    assert "may be deleted" not in line
+    assert "as it was" not in line
+    if state != "no link":
+        assert source.name in line.partition(" is not whole: ")[2], "the hint names what cannot be read"
 
 
 def test_a_session_that_is_being_made_is_not_named(tau_env: TauEnv) -> None:

@@ -26,6 +26,7 @@ from tau.config.settings import (
 from tau.conversation import Conversation
 from tau.conversation.state import OpenRequest
 from tau.events import TextDelta, TurnEnd, TurnEvent
+from tests.conftest import with_memory_begun
 
 
 @dataclass
@@ -87,6 +88,7 @@ class Bench:
                 **side,
                 **self.model,
             )
+        with_memory_begun(self.places.config, directory or self.root)
         return Settings(
             places=self.places,
             directory=directory or self.root,

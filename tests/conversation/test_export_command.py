@@ -58,7 +58,8 @@ async def test_another_ending_is_refused_with_the_three_named(bench: Bench, name
             return
         assert isinstance(refused, Refused)
         assert all(form in refused.line for form in (".md", ".html", ".json"))
-    assert set(os.listdir(bench.root)) - before <= {"data", "state", "default.json", "requests.jsonl"}
+    own = {"config", "data", "state", "default.json", "requests.jsonl"}
+    assert set(os.listdir(bench.root)) - before <= own
 
 
 async def test_what_is_there_is_left_alone(bench: Bench, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from tau.conversation import Conversation
 from tau.conversation.state import Refused, Said, Switched
 from tau.errors import UsageError
+from tau.sessions.file import open_store
+from tau.sessions.store import StoreContext
 from tests.conversation.conftest import Bench, say
 from tests.conversation.test_compaction import NOTES, meta
 
@@ -75,6 +78,48 @@ async def test_a_name_that_was_given_up_leads_to_where_the_conversation_goes_on(
         await conversation.command("/name prices")
     assert await opened(bench, resume="rates") == last
     assert await opened(bench, resume="prices") == last
+
+
+NO_NAMES = {
+    "2": "2 cannot be a session's name: /resume and /fork take a number for a place in a list",
+    "20260101": "20260101 cannot be a session's name",
+    "first": "first is the id of another session",
+}
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+async def test_what_would_never_lead_to_it_is_no_name(bench: Bench, name: str) -> None:
+    said = f"^{NO_NAMES[name]}"
+    await opened(bench, session_id="first")
+    other = await opened(bench)
+    async with bench.open() as conversation:
+        before = conversation.state.name
+        for command in ("/name", "/new"):
+            refused = await conversation.command(f"{command} {name}")
+            assert isinstance(refused, Refused)
+            assert refused.line.startswith(NO_NAMES[name])
+            assert refused.line.endswith(")"), "with a hint"
+        with pytest.raises(UsageError, match=said):
+            await conversation.rename_session(other, name)
+        assert conversation.state.name == before
+    for request in ({}, {"resume": other}):
+        with pytest.raises(UsageError, match=said):
+            await opened(bench, name=name, **request)
+    assert isinstance(meta(bench, other)["name"], str)
+
+
+@pytest.mark.parametrize("name", ["2", "first"])
+async def test_a_session_that_has_such_a_name_opens_by_its_id(bench: Bench, name: str) -> None:
+    await opened(bench, session_id="first")
+    other = await opened(bench)
+    store = open_store(StoreContext(data_dir=bench.places.data, state_dir=bench.places.state))
+    with closing(store), store.hold(other) as writer:
+        writer.patch_meta({"name": name})
+        writer.flush()
+    assert await opened(bench, resume=other) == other
+    assert await opened(bench, resume=other, name=name) == other, "it has it already"
+    assert await opened(bench, session_id="own", name="own") == "own", "its own id leads to it"
+    assert await opened(bench, session_id="own", name="own") == "own"
 
 
 async def test_a_fork_is_another_conversation(bench: Bench) -> None:

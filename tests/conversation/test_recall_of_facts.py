@@ -37,7 +37,7 @@ async def test_sixty_facts_are_found_behind_three_compactions(tmp_path: Path, ke
 async def test_they_are_found_behind_compactions_that_came_by_themselves(tmp_path: Path) -> None:
     said = [fact.said for fact in SIXTY]
     outcome = await measured(
-        Run(facts=SIXTY, lines=said, keep_turns=3, compactions=3, window=2_500), tmp_path
+        Run(facts=SIXTY, lines=said, keep_turns=3, compactions=3, window=3_000), tmp_path
     )
     assert outcome.compactions >= 3
     assert outcome.unfound == []

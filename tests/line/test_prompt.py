@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -262,6 +263,30 @@ def test_the_line_below_leaves_out_what_does_not_fit() -> None:
     assert toolbar(state, 20) == "ctx 34 % · $0.12"
     assert toolbar(state, 10) == "ctx 34 %"
     assert toolbar(state, 3) == ""
+
+
+def test_the_line_below_ends_with_the_goal_where_it_has_room() -> None:
+    state = ConversationState(session_id="s", name="quail", context_tokens=340, cost=0.12)
+    rest = toolbar(state, 80)
+    assert rest == "quail · default · ctx 340 tokens · $0.12"
+    state = replace(state, goal="goal (met?): 漢字漢字 in the docs")
+    assert toolbar(state, 80) == f"{rest} · goal (met?): 漢字漢字 in the docs"
+    assert toolbar(state, 74) == f"{rest} · goal (met?): 漢字漢字 in the d…"
+    assert toolbar(state, 60) == f"{rest} · goal (met?): 漢…"
+    assert toolbar(state, 59) == f"{rest} · goal (met?): 漢…"
+    assert toolbar(state, 58) == rest
+    assert toolbar(state, 30) == "quail · ctx 340 tokens · $0.12"
+    assert toolbar(replace(state, goal="goal: x"), 50) == f"{rest} · goal: x"
+
+
+def test_the_line_below_follows_the_goal(chat: Chat) -> None:
+    opened = chat()
+    opened.send("/goal ship 1.0\r")
+    opened.shows(" · goal: ship 1.0")
+    opened.send("/goal pause\r")
+    opened.shows(" · goal (paused): ship 1.0")
+    opened.send("/goal clear\r")
+    opened.until(lambda: " · goal" not in opened.text(), "the goal is gone")
 
 
 def test_no_colour_is_respected(tau_env: TauEnv, chat: Chat) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import pexpect
 import pytest
 
 from tests.conftest import TAU
+from tests.terminal import Open
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -62,6 +64,45 @@ def code(process: pexpect.spawn[str]) -> int | None:
     return process.exitstatus if process.exitstatus is not None else -(process.signalstatus or 0)
 
 
+@pytest.mark.parametrize("command", ["chat", "tui"])
+def test_the_way_back_has_the_name_that_was_given_and_the_configuration(
+    tau_env: TauEnv, terminal: Open, command: str
+) -> None:
+    tau_env.scripted({"text": "It is four."}, more="[profiles.work.tui]\nmouse = false\n")
+    tau_env.user_config.rename(tau_env.directory / "my tau.toml")
+    options = ("--config", "my tau.toml", "--profile", "work")
+    app = terminal(command, *options, "--name", "old sums")
+    app.shows("❯")
+    app.send("What is 2+2?\r")
+    app.shows("It is four.")
+    if command == "tui":
+        app.ready()
+    app.send("/name the sum's\r")
+    app.shows("now named the sum's")
+    app.send("/quit\r")
+    assert app.ended() == 0
+    way = """--resume 'the sum'"'"'s' --config 'my tau.toml' --profile work"""
+    said = app.bytes.decode("utf-8", "replace")
+    assert f"tau {command} {way}" in ESCAPES.sub("", said).replace("\r\n", "\n")
+    asked = tau_env.run(*shlex.split(f"chat {way}"), stdin=b"/session\n")
+    assert "Name: the sum's" in asked.stderr + asked.stdout
+    assert "Messages: 2" in asked.stderr + asked.stdout
+
+
+def test_the_way_back_is_by_id_where_the_name_belongs_to_another_directory(
+    tau_env: TauEnv, chats: Chats
+) -> None:
+    tau_env.scripted({"text": "It is four."})
+    other = tau_env.directory / "other"
+    other.mkdir()
+    assert tau_env.run("chat", "--name", "sums", "What is 2+2?", cwd=other).returncode == 0
+    (session,) = tau_env.sessions()
+    process = chats.at_prompt("--resume", session.name)
+    process.sendeof()
+    process.expect_exact(f"tau chat --resume {session.name}")
+    assert code(process) == 0
+
+
 def test_a_conversation_and_the_way_back_to_it(tau_env: TauEnv, chats: Chats) -> None:
     tau_env.scripted({"text": "It is four.", "chunks": 3})
     process = chats.at_prompt()
@@ -69,7 +110,7 @@ def test_a_conversation_and_the_way_back_to_it(tau_env: TauEnv, chats: Chats) ->
     process.expect_exact("It is four.")
     process.expect("❯")
     process.sendeof()
-    process.expect(r"tau chat --resume (\S+)")
+    process.expect(r"tau chat --resume (\d{8}-\d{6}-[0-9a-f]{4})\b")
     name = ESCAPES.sub("", process.match.group(1))
     assert code(process) == 0
 

@@ -30,6 +30,7 @@ from tau.sessions.file import open_store
 from tau.sessions.store import SessionStore, StoreContext
 from tau.tui.app import TauApp
 from tau.tui.screens.chat import ChatScreen
+from tests.conftest import with_memory_begun
 from tests.tui.pictures import Pictured, picture, record_sessions
 
 Step = dict[str, Any]
@@ -159,6 +160,7 @@ def settings_for(tmp_path: Path, work: Path) -> Callable[..., Settings]:
         path, side_path = tmp_path / "script.json", tmp_path / "summaries.json"
         path.write_text(json.dumps(list(script) or [{"text": "ok"}]), encoding="utf-8")
         side_path.write_text(json.dumps(list(side)), encoding="utf-8")
+        with_memory_begun(tmp_path / "config", work)
         scripted = ModelSettings(
             provider="scripted",
             model_id="claude-sonnet-5",

@@ -13,8 +13,10 @@ import pytest
 from textual import events
 
 from tau.config.settings import Settings
+from tau.sessions.store import SessionStore
 from tau.tui.widgets.choices import NO_CHOICE, Choices
 from tests.tui.conftest import Running, Start
+from tests.tui.recorded import exchanges, record
 
 FILES = (
     "README.md",
@@ -185,6 +187,63 @@ async def test_roles_and_sessions_are_arguments(start: Start) -> None:
         await offered(tau, old)
         await tau.pilot.press("tab", "enter")
         await tau.until(lambda: tau.screen.conversation.state.name == old, "that session")
+
+
+async def answered(tau: Running, typed: str) -> None:
+    """Type, and wait until it is known what the list has for it."""
+    await completing(tau)
+    await tau.pilot.press("ctrl+u", *typed)
+    completion = tau.screen.completion
+    await tau.until(lambda: completion._wanted is not None, "a question")
+    await tau.until(lambda: completion._shown is completion._wanted, "an answer")
+
+
+@pytest.fixture
+def earlier(store: SessionStore, work: Path) -> None:
+    """Sessions whose ids and titles have the digits that a person types."""
+    titles = {"20260101-120000-2222": "12 ways to plan a network", "plan": "first", "222": "digits"}
+    for session_id, title in titles.items():
+        record(store, session_id, exchanges(1), directory=str(work), title=title, name=f"n-{session_id}")
+
+
+@pytest.mark.usefixtures("earlier")
+async def test_a_number_is_complete_as_it_is_typed(start: Start) -> None:
+    async with start() as tau:
+        for text in ("first question", "second question", "third question"):
+            await tau.turn(text)
+        before = tau.screen.conversation.state.session_id
+        for typed in ("/fork 2", "/resume 1", "/fork 222"):
+            await answered(tau, typed)
+            assert choices(tau).display, "what fits is shown"
+            assert choices(tau).cursor == NO_CHOICE
+        await answered(tau, "/fork 2")
+        await tau.pilot.press("enter")
+        await tau.until(lambda: tau.screen.conversation.state.session_id != before, "the fork")
+        assert tau.screen.conversation.state.message_count == 4, "up to the second message"
+        await tau.ready()
+        await answered(tau, "/resume 1")
+        await tau.pilot.press("enter")
+        await tau.until(lambda: tau.screen.conversation.state.session_id == before, "the newest one")
+
+
+@pytest.mark.usefixtures("earlier")
+async def test_a_whole_id_or_name_is_complete_and_the_beginning_of_one_is_not(start: Start) -> None:
+    async with start(resume="plan") as tau:
+        for typed in (
+            "/fork plan",
+            "/fork n-plan",
+            "/resume 20260101-120000-2222",
+            "/fork n-20260101-120000-2222",
+        ):
+            await answered(tau, typed)
+            assert choices(tau).cursor == NO_CHOICE, typed
+        await answered(tau, "/fork pla")
+        assert choices(tau).cursor == 0
+        await tau.pilot.press("enter")
+        assert tau.screen.prompt.text == "/fork n-20260101-120000-2222"
+        await answered(tau, "/fork plan")
+        await tau.pilot.press("tab")
+        assert choices(tau).cursor == 0, "Tab chooses"
 
 
 async def test_what_comes_from_the_history_or_a_paste_opens_nothing(files: Path, start: Start) -> None:

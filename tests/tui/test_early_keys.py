@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from textual import events
 
+from tau.config.settings import Settings
+from tau.conversation import Conversation
+from tau.conversation.state import Opening, OpenRequest
+from tau.input.drafts import Drafts
+from tau.tui import kept
+from tau.tui.app import TauApp
 from tests.terminal import Open, Terminal
-from tests.tui.conftest import Start
+from tests.tui.conftest import Running, Start
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -17,6 +28,33 @@ QUESTION, SCREEN, TITLE, FRAME = b"\x1b]11;?\x1b\\", b"\x1b[?1049h", b"\x1b[22;2
 MOMENTS = {"exec": b"", "question": QUESTION, "screen": SCREEN, "mounted": TITLE, "frame": FRAME}
 PASTE = "\x1b[200~pasted\ntext\x1b[201~"
 AWAY, BACK = "\x1b[O", "\x1b[I"
+
+
+class Late:
+    """A session and a history that are there when the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked, self.opens, self.read = asyncio.Event(), asyncio.Event(), threading.Event()
+        opened, made = Conversation.ready, kept._made
+
+        async def ready(conversation: Conversation) -> Opening:
+            self.asked.set()
+            await self.opens.wait()
+            return await opened(conversation)
+
+        def read(state_dir: Path, directory: Path) -> Any:
+            assert self.read.wait(20)
+            return made(state_dir, directory)
+
+        monkeypatch.setattr(Conversation, "ready", ready)
+        monkeypatch.setattr(kept, "_made", read)
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[Late]:
+    late = Late(monkeypatch)
+    yield late
+    late.read.set()
 
 
 def at(terminal: Open, moment: str) -> Terminal:
@@ -70,8 +108,24 @@ def test_what_is_pasted_where_nobody_looks_is_in_the_prompt(
         ("\x1bOR", "Model   scripted"),
         ("\x06find", "find"),
         ("abc\x01X\x1b[C\x1b[CY", "❯ XabYc"),
+        ("/sessions\r", "Sessions"),
+        ("\x1bOQ", "Sessions"),
+        ("\x10", "/compact [FOCUS]"),
+        ("\x12", "Search what was sent"),
     ],
-    ids=["help", "command", "message", "Esc", "F3", "Ctrl+F", "editing"],
+    ids=[
+        "help",
+        "command",
+        "message",
+        "Esc",
+        "F3",
+        "Ctrl+F",
+        "editing",
+        "sessions",
+        "F2",
+        "Ctrl+P",
+        "Ctrl+R",
+    ],
 )
 def test_keys_that_command_wait_for_who_takes_them(
     tau_env: TauEnv, terminal: Open, moment: str, keys: str, shown: str
@@ -79,7 +133,6 @@ def test_keys_that_command_wait_for_who_takes_them(
     tau_env.scripted({"text": "the answer"})
     app = at(terminal, moment)
     app.send(keys)
-    app.ready()
     app.shows(shown)
     assert "defect" not in app.text()
     app.send("\x11")
@@ -94,6 +147,70 @@ def test_the_key_that_leaves_waits_for_nothing(tau_env: TauEnv, terminal: Open, 
     app.send("a draft\x1bOR\x11")
     assert app.ended() == 0
     assert app.is_restored()
+    assert "Not sent: a draft\r\n" in app.tail()
+
+
+HELD = "one\x1b\x1bOR two\x7f\x7fhree\r\x1b[200~pasted\x1b[201~"
+
+
+@pytest.mark.parametrize("end", ["key", "signal"])
+async def test_text_that_nobody_took_is_not_sent_and_kept(
+    work: Path, settings_for: Callable[..., Settings], late: Late, end: str
+) -> None:
+    app = TauApp(settings_for(), OpenRequest(channel="tui"), typed=HELD)
+    async with app.run_test() as pilot:
+        await Running(app, pilot).until(late.asked.is_set, "the session is being opened")
+        if end == "key":
+            await pilot.press("ctrl+q")
+        else:
+            app.end_by(signal.SIGTERM)
+        await Running(app, pilot).until(lambda: app.unsent, "the end")
+        late.read.set()
+    assert app.unsent == ["one three\npasted"]
+    assert app.close_kept()
+    (draft,) = Drafts(settings_for().places.state, work).leftovers()
+    assert draft.text == "one three\npasted"
+
+
+@pytest.mark.parametrize("report", ["\x1b[I", "\x1b[O", "\x1b[<0;10;5M", "\x1b[<35;10;5m", "\x1b[M !!"])
+async def test_what_a_terminal_reports_is_not_text(
+    settings_for: Callable[..., Settings], late: Late, report: str
+) -> None:
+    app = TauApp(settings_for(), OpenRequest(channel="tui"), typed=f"one{report} two{report}")
+    async with app.run_test() as pilot:
+        tau = Running(app, pilot)
+        await tau.until(late.asked.is_set, "the session is being opened")
+        await pilot.press("!")
+        assert tau.screen.prompt.text == "one two!"
+        late.read.set()
+
+
+@pytest.mark.parametrize("last", ["session", "history"])
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        ("/sessions\r", "Sessions"),
+        ("\x1bOQ", "Sessions"),
+        ("\x10", "/compact [FOCUS]"),
+        ("\x12", "Search what was sent"),
+    ],
+    ids=["sessions", "F2", "Ctrl+P", "Ctrl+R"],
+)
+async def test_keys_wait_for_the_session_and_the_history(
+    settings_for: Callable[..., Settings], late: Late, keys: str, shown: str, last: str
+) -> None:
+    app = TauApp(settings_for(), OpenRequest(channel="tui"), typed=keys)
+    async with app.run_test(size=(120, 40)) as pilot:
+        tau = Running(app, pilot)
+        await tau.until(late.asked.is_set, "the session is being opened")
+        first, then = (late.read, late.opens) if last == "session" else (late.opens, late.read)
+        first.set()
+        await tau.rest()
+        then.set()
+        await tau.shows(shown)
+    assert app.conversation is not None
+    await app.conversation.close()
+    app.close_kept()
 
 
 @pytest.mark.parametrize("later", ["b", "enter", "paste"])
@@ -110,3 +227,11 @@ async def test_keys_that_were_pressed_later_do_not_make_a_line_of_enter(start: S
         prompt.post_message(after)
         await tau.shows("the answer")
         assert prompt.text == ("" if later == "enter" else "b")
+
+
+async def test_what_is_on_its_way_to_the_prompt_is_not_lost_on_leaving(start: Start) -> None:
+    async with start() as tau:
+        for key, character in (("h", "h"), ("i", "i"), ("ctrl+q", "\x11")):
+            tau.app.post_message(events.Key(key, character))  # all are there before the prompt has the time
+        await tau.until(lambda: tau.app.unsent, "the end")
+    assert tau.app.unsent == ["hi"]

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from tau.config.settings import Settings
+from tau.errors import StoreWriteFailed
+from tau.sessions.file_writer import FileWriter
 from tau.tui.widgets.blocks import UserRow
 from tau.tui.widgets.command_card import CommandCard
 from tau.tui.widgets.images_row import ImagesRow
@@ -94,3 +102,65 @@ async def test_controls_in_an_output_do_not_reach_the_terminal(start: Start) -> 
         card = tau.screen.chat.query_one(CommandCard)
         card.action_turn()
         await tau.shows("ab\\x01[/red]c")
+
+
+async def test_ctrl_c_stops_the_command_and_leaves_only_then(start: Start) -> None:
+    async with start() as tau:
+        await tau.send("!!echo begun; sleep 300")
+        await tau.shows("begun")
+        await tau.pilot.press("ctrl+c")
+        await tau.until(lambda: not tau.screen.own_command.running, "it is over")
+        await tau.shows("cancelled")
+        assert "again leaves" not in tau.text()
+        await tau.ready()
+        await tau.pilot.press("ctrl+c")
+        await tau.shows("Ctrl+C again leaves")
+
+
+async def test_the_keys_that_are_named_are_those_in_force(
+    start: Start, settings_for: Callable[..., Settings]
+) -> None:
+    settings = msgspec.structs.replace(settings_for(), keys={"cancel": "f12", "interrupt": "f11"})
+    async with start(settings=settings, size=(120, 30)) as tau:
+        await tau.send("!!sleep 300")
+        await tau.shows("Running your command… 0 s · F12 cancels")
+        await tau.send("!!echo second")
+        await tau.shows("A command is running; F12 stops it.")
+        await tau.pilot.press("f11", "f12")  # the draft, then the command
+        await tau.until(lambda: not tau.screen.own_command.running, "it is over")
+        await tau.pilot.press("f11")
+        await tau.shows("F11 again leaves")
+
+
+async def test_the_end_of_the_output_stays_until_something_else_comes(start: Start) -> None:
+    async with start([{"text": "I see"}]) as tau:
+        await tau.send("!seq 101 130")
+        await tau.until(lambda: tau.screen.conversation.state.shared, "the command is over")
+        await tau.ready()
+        await tau.shows("… 20 lines above · Enter shows all")
+        rows = re.findall(r"^ +(1\d\d)\b", tau.text(), re.MULTILINE)
+        assert rows == [str(number) for number in range(121, 131)]
+        await tau.send("!true")
+        await tau.until(lambda: len(tau.screen.conversation.state.shared) == 2, "the next one is over")
+        await tau.until(lambda: "130" not in tau.text().replace("seq 101 130", ""), "the first one is folded")
+        await tau.send("!echo seen")
+        await tau.shows("  seen")
+        await tau.turn("what is it?")
+        await tau.shows("I see")
+        assert "seen" not in tau.text().replace("echo seen", "")
+
+
+async def test_that_an_output_is_not_saved_does_not_fold_it(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise StoreWriteFailed("No space left")
+
+    async with start() as tau:
+        await tau.turn("hi")
+        with monkeypatch.context() as disk:
+            disk.setattr(FileWriter, "append_event", refused)
+            await tau.send("!echo seen")
+            await tau.shows("No space left")
+            await tau.ready()
+        assert "seen" in tau.text().replace("echo seen", "")

@@ -64,7 +64,7 @@ async def open_tools(tau: Running) -> None:
     await tau.send("/tools")
     await tau.shows("Built in")
     await tau.until(lambda: shown(tau, ToolsScreen)._listing.settled, "servers")
-    await tau.pilot.press("down")
+    await tau.pilot.press("down", "down")
     await tau.shows("Fetch")
     await tau.pilot.pause(0.1)
 

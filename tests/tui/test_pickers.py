@@ -292,7 +292,7 @@ async def test_tools_say_what_they_may_do_and_where_they_are_from(
 ) -> None:
     servers = {"docs": GIVEN, "tracker": McpSettings(command="no-such-command-here")}
     settings = msgspec.structs.replace(settings_for(), mcp=servers)
-    async with start(settings=settings) as tau:
+    async with start(settings=settings, size=(120, 50)) as tau:
         await tau.send("/tools")
         await opened(tau, ToolsScreen)
         await tau.shows("Built in")

@@ -64,6 +64,26 @@ async def test_a_call_without_a_result_says_so(start: Start, store: SessionStore
         assert "outcome unknown" in str(tau.screen.query_one(ToolCard).render())
 
 
+async def test_a_call_that_broke_off_is_marked_the_same_after_an_undo(
+    start: Start, store: SessionStore, work: Path
+) -> None:
+    def mark(tau: Running) -> str:
+        (card,) = tau.screen.query(ToolCard)
+        return " ".join(card.render().plain.split("\n")[0].split())
+
+    asking = numbered("m1", answered("", called("t1", "shell", command="make")))
+    record(store, "s1", [said("go"), asking], directory=str(work))
+    async with start(resume="s1") as tau:
+        before = mark(tau)
+        assert before == "? shell make outcome unknown"
+        await tau.turn("and now?")
+        assert mark(tau) == before
+        await tau.send("/undo")
+        await tau.until(lambda: tau.screen.conversation.state.session_id != "s1", "it is undone")
+        await tau.until(lambda: len(tau.screen.query(UserRow)) == 1, "it is shown")
+        assert mark(tau) == before
+
+
 def call_of(text: str, message: str = "", **fields: Any) -> ToolCallRecord:
     """The record of a call with the id that every turn begins anew with."""
     call = ToolCallRecord("shell", 2, {"command": text}, "success", f"{text}\n[exit 0, 1 s]", "approved", 1.0,

@@ -98,19 +98,22 @@ async def test_a_lone_surrogate_is_shown_and_kept(start: Start) -> None:
 
 @pytest.mark.parametrize("target", ["app.quit", "ssh://host", "');app.quit(('"])
 async def test_a_link_opens_web_addresses_only(
-    start: Start, monkeypatch: pytest.MonkeyPatch, target: str
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f"#!/bin/sh\necho \"$@\" >> '{opened}'\n", encoding="utf-8")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
     async with start([{"text": f"[press](<{target}>) and [web](https://example.org/a?b=1)"}]) as tau:
-        opened: list[str] = []
-        monkeypatch.setattr(tau.app, "open_url", opened.append)
         await tau.turn("go")
         paragraph = tau.screen.query_one(Reply)
         await tau.pilot.click(paragraph, offset=(1, 0))
         await tau.shows("Not opened, because it is no web address")
         assert tau.app.is_running
-        assert opened == []
+        assert not opened.exists()
         await tau.pilot.click(paragraph, offset=(11, 0))
-        await tau.until(lambda: opened == ["https://example.org/a?b=1"], "opened")
+        await tau.shows("Opened https://example.org/a?b=1")
+        assert opened.read_text(encoding="utf-8") == "https://example.org/a?b=1\n"
 
 
 async def test_html_and_tables_are_text(start: Start) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 import time_machine
 from textual.widgets import Input
 
-from tau.sessions.records import MetaValue
+from tau.sessions.records import ListQuery, MetaValue, SearchHit
 from tau.sessions.store import SessionStore
 from tau.tui.fit import around
 from tau.tui.part import LaterRow
@@ -260,3 +262,34 @@ def test_the_part_with_the_marks_is_shown(
     assert shown in (None, part)
     assert len(part) <= width
     assert "".join(part[place] for place in moved) == found
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize("keys", [["backspace"] * 5, ["x"]], ids=["emptied", "other words"])
+async def test_what_was_found_for_words_that_are_there_no_more_is_not_shown(
+    start: Start, monkeypatch: pytest.MonkeyPatch, keys: list[str]
+) -> None:
+    async with start(size=(80, 24)) as tau:
+        began, go, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        search = tau.screen.conversation.search
+
+        async def slow(words: str, query: ListQuery) -> Sequence[SearchHit]:
+            """The search itself, on a disk that takes its time."""
+            hits = await search(words, query)
+            if words == "zebra":
+                assert hits
+                began.set()
+                await go.wait()
+                over.set()
+            return hits
+
+        monkeypatch.setattr(tau.screen.conversation, "search", slow)
+        picker = await open_picker(tau, "zebra")
+        await tau.until(began.is_set, "the search")
+        monkeypatch.setattr("tau.tui.session_search.SEARCH_AFTER", 3600.0)  # the next one has not begun
+        await tau.pilot.press(*keys)
+        go.set()
+        await tau.until(over.is_set, "the end of the search")
+        await tau.pilot.pause()
+        assert not picker.sessions.hits
+        assert "In the text" not in tau.text()

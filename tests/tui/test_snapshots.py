@@ -233,9 +233,11 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     ("size", "theme"),
     [
         ((80, 24), "dark"),
+        ((80, 24), "light"),
         ((120, 40), "dark"),
         ((120, 40), "light"),
         ((120, 40), "ansi"),
+        ((200, 60), "dark"),
         ((200, 60), "light"),
     ],
     ids=str,

@@ -101,6 +101,62 @@ async def test_the_row_near_the_point_of_compaction(
         await picture(snapshot, tau)
 
 
+GOAL = "goal: ship 1.0 with the importer"
+
+
+@pytest.mark.parametrize(
+    ("width", "working", "shown"),
+    [
+        (80, False, "ctx 34 % · 41k in 3.1k out · $0.12 · goal: ship 1.0 with the importer"),
+        (80, True, "ctx 34 % · $0.12 · goal: ship 1.0 with the imp…"),
+        (64, False, "ctx 34 % · 41k in 3.1k out · $0.12 · goal: ship 1.0 wi…"),
+        (56, False, "ctx 34 % · $0.12 · goal: ship 1.0 with the imp…"),
+        (48, False, "ctx 34 % · $0.12 · goal: ship 1.0 with…"),
+        (40, False, "ctx 34 % · $0.12"),
+        (200, True, "ctx 34 % · 41k in 3.1k out · $0.12 · goal: ship 1.0 with the importer"),
+    ],
+)
+async def test_the_goal_is_cut_to_the_room_after_context_and_cost(
+    start: Start, priced: Settings, width: int, working: bool, shown: str
+) -> None:
+    async with start(settings=priced, size=(width, 24)) as tau:
+        status = tau.screen.status
+        assert status.state is not None
+        if working:
+            status.work("Working…")
+        status.state = replace(
+            status.state, context_tokens=44_300, usage=Usage(41_200, 3_100), cost=0.12, goal=GOAL
+        )
+        await tau.until(lambda: row(tau).endswith(f"  {shown}"), shown)
+        status.rest("Ready")
+
+
+async def test_the_row_follows_the_goal(start: Start) -> None:
+    async with start() as tau:
+        await tau.send("/goal ship 1.0")
+        await tau.until(lambda: row(tau).endswith("ctx empty · goal: ship 1.0"), "goal")
+        await tau.send("/goal pause")
+        await tau.until(lambda: row(tau).endswith("ctx empty · goal (paused): ship 1.0"), "paused")
+    async with start() as tau:
+        await tau.until(lambda: row(tau).endswith("ctx empty · goal (paused): ship 1.0"), "another session")
+        await tau.send("/goal clear")
+        await tau.until(lambda: row(tau).endswith("  ctx empty"), "cleared")
+
+
+async def test_the_row_says_that_the_model_proposes_the_goal_as_met(start: Start) -> None:
+    script = [
+        {"tools": [{"name": "goal_progress", "input": {"note": "released", "met": True}, "id": "t1"}]},
+        {"text": "ok"},
+    ]
+    async with start(script) as tau:
+        await tau.send("/goal ship 1.0")
+        await tau.shows("goal: ship 1.0")
+        await tau.turn("go")
+        await tau.until(lambda: row(tau).endswith(" · goal (met?): ship 1.0"), "met?")
+        await tau.send("/goal resume")
+        await tau.until(lambda: row(tau).endswith(" · goal: ship 1.0"), "not yet")
+
+
 def test_dollars() -> None:
     amounts = [0, 0.004, 0.005, 0.123, 3.4, 99.994, 1_204.4]
     assert [dollars(amount) for amount in amounts] == [

@@ -12,16 +12,11 @@ from syrupy.assertion import SnapshotAssertion
 from textual.widgets import Input
 
 from tau.config.settings import Settings
-from tau.events import ApprovalAsked
 from tau.input.history import PromptHistory
 from tau.tui.screens.rewind import RewindPicker
 from tests.tui.conftest import Running, Start
 from tests.tui.pictures import LONG_AGO, Size, picture
-from tests.tui.test_diff import diff_of
-
-CHANGE = diff_of(
-    "from quail import rates\n\nrun(rates)\n", "from quail.money import rates\n\nrun(rates)\n", "a.py"
-)
+from tests.tui.test_past import searching
 
 
 async def see_the_conversation(tau: Running) -> None:
@@ -49,9 +44,7 @@ async def see_commands(tau: Running) -> None:
 
 async def see_history(tau: Running) -> None:
     tau.screen.prompt.empty()
-    await tau.pilot.press("ctrl+r")
-    await tau.until(lambda: tau.screen.search is not None and tau.screen.search.is_open, "the search")
-    tau.screen.query_one("#search-field", Input).value = "job"
+    await searching(tau, "job")
     await tau.shows("29 Sep 2020")
 
 
@@ -63,14 +56,6 @@ async def see_what_can_be_gone_back_to(tau: Running) -> None:
     await tau.shows("1 message of yours")
 
 
-async def see_a_question(tau: Running) -> None:
-    await tau.pilot.press("escape")
-    await tau.until(lambda: tau.app.screen is tau.screen, "back")
-    asked = ApprovalAsked("t1", "edit_file", {"path": "a.py", "edits": []}, ("edit_file: **",), (), CHANGE)
-    await tau.screen.questions.ask(asked)
-    await tau.shows("y once")
-
-
 WALK: dict[str, Callable[[Running], Awaitable[None]]] = {
     "conversation": see_the_conversation,
     "waiting": see_what_waits,
@@ -78,7 +63,6 @@ WALK: dict[str, Callable[[Running], Awaitable[None]]] = {
     "commands": see_commands,
     "history": see_history,
     "rewind": see_what_can_be_gone_back_to,
-    "question": see_a_question,
 }
 
 

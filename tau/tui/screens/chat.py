@@ -58,7 +58,7 @@ from tau.tui.widgets.offer import Offer
 from tau.tui.widgets.prompt import Prompt, PromptBox
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tau.config.settings import Settings
     from tau.conversation import Conversation
@@ -109,7 +109,7 @@ class ChatScreen(Screen[None]):
         self._settings = settings
         self._role = role
         self._conversation: Conversation | None = None
-        self._garbage = memory.Collector(self)
+        self.garbage = memory.Collector(self)
         self.turns = Turns(self)
         self.own_command = OwnCommand(self)
         self.kept = Kept(self, settings)
@@ -200,9 +200,20 @@ class ChatScreen(Screen[None]):
         handed_over = [self.turns.not_accepted] if self.turns.not_accepted else []
         return [*handed_over, *self.outbox.texts], self.prompt.unsent()
 
-    def unsent(self) -> list[str]:
-        """All of those, at the end: what becomes of the screen then changes nothing in what is kept."""
-        self.left = waiting, written = self.not_sent()
+    def typed(self, then: Callable[[], None]) -> bool:
+        """Call this once the prompt has taken what was typed so far; False when there is no prompt."""
+        return bool(self.query("#prompt")) and self.prompt.call_later(then)
+
+    def unsent(self, held: str = "") -> list[str]:
+        """All of those, at the end: what becomes of the screen then changes nothing in what is kept.
+
+        Args:
+            held: Text that was typed behind what is written, and that nobody took.
+        """
+        waiting, written = self.not_sent()
+        if held.strip():
+            written = [*written[:-1], "".join(written[-1:]) + held]
+        self.left = waiting, written
         return [*waiting, *written]
 
     @property
@@ -284,12 +295,12 @@ class ChatScreen(Screen[None]):
 
     async def turn_begins(self) -> None:
         """A message was accepted."""
-        self._garbage.begin()
+        self.garbage.begin()
         await self.first_page.end()
 
     def turn_over(self) -> None:
         """A turn is over."""
-        self._garbage.end()
+        self.garbage.end()
         self.kept.refresh()
         self.side.arrange()
         self.place.read()

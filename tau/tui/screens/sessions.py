@@ -34,7 +34,7 @@ from tau.tui.session_rows import SessionRows
 from tau.tui.session_search import SessionSearch
 from tau.tui.widgets.filter_field import FilterField
 from tau.tui.widgets.row_list import Row, RowList, Rows
-from tau.tui.widgets.turn_blocks import blocks_of
+from tau.tui.widgets.turn_blocks import blocks_of, read_ahead
 
 if TYPE_CHECKING:
     from tau.conversation import Conversation
@@ -245,7 +245,9 @@ class SessionPicker(ModalScreen[Chosen | None]):
         except TauError as error:
             self.hint(error.line())
             return
-        blocks = [block for turn in turns_of(page.messages, page.events) for block in blocks_of(turn)]
+        turns = turns_of(page.messages, page.events)
+        await read_ahead(turns, preview)
+        blocks = [block for turn in turns for block in blocks_of(turn)]
         with self.app.batch_update():
             await preview.remove_children()
             await preview.mount_all(blocks)

@@ -25,6 +25,9 @@ HINT_SECONDS = 6.0
 NEAR = 0.15
 """The share of the model's window before the point of compaction from which on that point is shown."""
 
+GOAL_LEAST = 16
+"""Cells that a goal is given at least; where there are fewer, it is left out."""
+
 
 class HeaderBar(Widget):
     """τ, directory and branch at the left; session name, role and model at the right."""
@@ -65,7 +68,7 @@ class HeaderBar(Widget):
 
 
 class StatusBar(Widget):
-    """What tau is doing at the left; context, tokens and what is folded away at the right.
+    """What tau is doing at the left; context, tokens, the goal and what is folded away at the right.
 
     Args:
         keys: The keys in force.
@@ -127,7 +130,9 @@ class StatusBar(Widget):
         else:
             left = Content.assemble((self.activity, QUIET))
         room = max(0, width - left.cell_length - 2)
-        return Content.assemble(" ", spread(left, keep_what_fits(self._figures(), room, DOT), width))
+        least = GOAL_LEAST if self.state is not None and self.state.goal else None
+        figures = keep_what_fits(self._figures(), room, DOT, least=least)
+        return Content.assemble(" ", spread(left, figures, width))
 
     def _figures(self) -> list[tuple[int, Content]]:
         state = self.state
@@ -150,11 +155,13 @@ class StatusBar(Widget):
         usage = state.usage
         if usage.input_tokens or usage.output_tokens:
             totals = f"{tokens(usage.input_tokens)} in {tokens(usage.output_tokens)} out"
-            parts.append((5, Content.assemble((totals, QUIET))))
+            parts.append((4, Content.assemble((totals, QUIET))))
         elif state.uncounted:
-            parts.append((5, Content.assemble(("tokens unknown", QUIET))))
+            parts.append((4, Content.assemble(("tokens unknown", QUIET))))
         if state.cost is not None:
             parts.append((7, Content.assemble((dollars(state.cost), QUIET))))
+        if state.goal:
+            parts.append((5, Content.assemble((one_line(state.goal), QUIET))))
         return parts
 
 

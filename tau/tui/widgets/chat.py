@@ -19,12 +19,13 @@ from textual.widgets import Static
 from tau.tui.messages import BlockClicked, TopReached
 from tau.tui.widgets.block import Block
 from tau.tui.widgets.live_turn import BATCH_TURNS, LIVE_TURNS, PAGE_TURNS, LiveTurn, begin_of, lay_out
-from tau.tui.widgets.turn_blocks import blocks_of
+from tau.tui.widgets.turn_blocks import blocks_of, read_ahead
 from tau.tui.widgets.turns_between import TurnsBetween
 
 if TYPE_CHECKING:
     from tau.conversation.state import HistoryPage
     from tau.tui.history import Turn
+    from tau.tui.widgets.command_card import CommandCard
 
 
 class EarlierRow(Static):
@@ -74,6 +75,7 @@ class Chat(VerticalScroll, can_focus=False):
         self._previous: tuple[str, int] | None = None
         self._told: set[str] = set()
         self._reading = False
+        self._standing: CommandCard | None = None
 
     def compose(self) -> ComposeResult:
         """The folded line; turns are mounted after it."""
@@ -134,6 +136,7 @@ class Chat(VerticalScroll, can_focus=False):
 
     async def clear(self) -> None:
         """Show nothing."""
+        self._standing = None
         self.newest.clear()
         self.between.forget()
         await self.query_children().exclude("EarlierRow").remove()
@@ -276,9 +279,18 @@ class Chat(VerticalScroll, can_focus=False):
         if not self.newest:
             self.newest.append(LiveTurn(self._session, None, []))
         self.newest[-1].widgets.extend(widgets)
+        self.let_stand(None)
         following = self.following
         await self.mount_all(widgets)
         self.mark_news(following)
+
+    def let_stand(self, card: CommandCard | None) -> None:
+        """Leave the output of a command open until another block comes."""
+        if self._standing is not None:
+            self._standing.stand(False)
+        self._standing = card
+        if card is not None:
+            card.stand(True)
 
     def mark_news(self, following: bool) -> None:
         """Remember that something came, for a person who has scrolled up."""
@@ -326,6 +338,7 @@ class Chat(VerticalScroll, can_focus=False):
             self.post_message(TopReached())
 
     async def _prepend(self, session_id: str, turns: Sequence[Turn], *, fresh: bool = False) -> None:
+        await read_ahead(turns, self)
         live = [LiveTurn(session_id, turn.first_index, blocks_of(turn, fresh=fresh), turn) for turn in turns]
         (self.between.above if self.between.folded else self.newest)[:0] = live
         await self.mount_all([widget for turn in live for widget in turn.widgets], after=self._earlier)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tau.tui.widgets.tool_card import CardStatus, ToolCard
+from tau.tui.widgets.tool_card import LAST_LINES, CardStatus, ToolCard
 
 SHARED, OWN = "!", "!!"
+
+STANDING_LINES = 10
+"""Lines of the output of a command that was just run, which are what it was run for."""
 
 
 class CommandCard(ToolCard):
@@ -30,9 +33,25 @@ class CommandCard(ToolCard):
         seconds: float | None = None,
     ) -> None:
         self._mark = SHARED if shared else OWN
+        self._stands = False
         super().__init__("shell", {"command": command}, status=status, result=result, seconds=seconds)
 
     @property
     def label(self) -> str:
         """What was typed before the command."""
         return self._mark
+
+    def stand(self, stands: bool) -> None:
+        """Whether the last lines of the output stay on the screen, however the command ended."""
+        if stands != self._stands:
+            self._stands = stands
+            self._changed()
+
+    @property
+    def last_lines(self) -> int:
+        """See `ToolCard`."""
+        return STANDING_LINES if self._stands else LAST_LINES
+
+    @property
+    def _shows_more(self) -> bool:
+        return super()._shows_more or (self._stands and self._status != "running" and bool(self._result))

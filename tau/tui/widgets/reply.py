@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -59,9 +59,28 @@ class _Reading:
     last_lines: list[Line]
 
 
+@lru_cache(maxsize=64)
+def read_whole(source: str, width: int, *, ansi: bool) -> tuple[markdown.Parsed, list[Line]]:
+    """A long text as one document. The last are kept: what was read on a thread is there for its widget.
+
+    Args:
+        source: The text, safe to show.
+        width: Cells that a line may have.
+        ansi: Whether the theme keeps to the terminal's colours.
+
+    Returns:
+        Its blocks, and its lines, which are not to be changed.
+    """
+    parsed = parse(source, ansi=ansi)
+    return parsed, lay_out(parsed.blocks, width, begins=True)
+
+
 def _read(
     source: str, width: int | None, *, links_before: int, begins: bool, ansi: bool, whole: bool
 ) -> _Reading:
+    if whole and width is not None and len(source) > READ_AT_ONCE:
+        parsed, lines = read_whole(source, width, ansi=ansi)
+        return _Reading([], list(parsed.blocks), list(parsed.links), 0, 0, width, [], list(lines))
     colour = whole or len(source) <= COLOURED_WHILE_STREAMING
     parsed = parse(source, links_before=links_before, ansi=ansi, colour=colour)
     blocks, links, settled_to = list(parsed.blocks), list(parsed.links), 0
@@ -142,10 +161,12 @@ class Reply(Block, Widget):
     async def _follow(self) -> None:
         """Read a long last part beside the screen for as long as it grows, and seldom enough."""
         read = -1
-        while read < len(self._source):
+        while read < len(self._source) and len(self._source) - self._read_to > READ_AT_ONCE:
             read, begin = len(self._source), time.monotonic()
             self._show(await asyncio.to_thread(self._reader(self._width)))
             await asyncio.sleep(READ_SHARE * (time.monotonic() - begin))
+        if read < len(self._source):
+            self._show(self._reader(self._width)())
 
     async def _read_again(self) -> None:
         """Read a long text as one document, beside the screen, which goes on with what it has."""
@@ -198,7 +219,8 @@ class Reply(Block, Widget):
     def _lines_at(self, width: int) -> tuple[list[Line], list[Line]]:
         width = min(width, READING_WIDTH)
         if not self._parsed:
-            self._take(self._reader(None, whole=True)())
+            self._width = width
+            self._take(self._reader(width, whole=True)())
         if self._width != width:
             self._width = width
             self._settled_lines = lay_out(self._settled, width, begins=True)

@@ -169,6 +169,11 @@ class ToolCard(Block, Widget, can_focus=True):
         return self._tool
 
     @property
+    def last_lines(self) -> int:
+        """How many lines of output are shown while it is closed."""
+        return LAST_LINES
+
+    @property
     def _failed(self) -> bool:
         return self._status == "error" or went_wrong(self._ending)
 
@@ -303,7 +308,7 @@ class ToolCard(Block, Widget, can_focus=True):
         elif self._approval == "denied":
             facts.append((9, (denial(self._result), "$warning")))
         if self._status == "running":
-            if self._output_lines > LAST_LINES:
+            if self._output_lines > self.last_lines:
                 facts.append((2, (f"{self._output_lines:,} lines", QUIET)))
             facts.append((9, ("running", "$accent")))
         elif self._status == "cancelled":
@@ -341,7 +346,7 @@ class ToolCard(Block, Widget, can_focus=True):
 
     def _live(self, room: int) -> list[Content]:
         """The newest lines of the output, each cut to the room."""
-        lines = without_colour(self._live_output).rstrip("\n").split("\n")[-LAST_LINES:]
+        lines = without_colour(self._live_output).rstrip("\n").split("\n")[-self.last_lines :]
         shown = []
         for line in lines:
             last = line.rstrip("\r").rsplit("\r", 1)[-1]  # a program that draws over its line
@@ -353,7 +358,7 @@ class ToolCard(Block, Widget, can_focus=True):
         text = self._result[-LIVE_CHARACTERS:]
         lines = visible(text).split("\n")
         rows = [(n, row) for n, line in enumerate(lines) for row in folded(line.expandtabs(4), room)]
-        shown = rows[-LAST_LINES:]
+        shown = rows[-self.last_lines :]
         drawn_rows = [_quiet(INDENT + row) for _, row in shown]
         if len(shown) < len(rows) or len(text) < len(self._result):
             above = self._result.count("\n") + 1 - len(lines) + shown[0][0]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from tau.display import visible
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -41,6 +45,24 @@ def blocks_of(turn: Turn, *, fresh: bool = False) -> list[Widget]:
     return widgets
 
 
+async def read_ahead(turns: Sequence[Turn], container: Widget) -> None:
+    """Read the long replies of stored turns on a thread, so that the screen need not wait for its widgets.
+
+    Args:
+        turns: The turns whose blocks are made next.
+        container: What they are shown in.
+    """
+    from tau.tui.history import ReplyPart
+    from tau.tui.widgets.reply import READ_AT_ONCE, READING_WIDTH, read_whole
+
+    ansi = container.app.native_ansi_color
+    width = min(container.scrollable_content_region.width - 1, READING_WIDTH)  # a reply has a margin of 1
+    for turn in turns:
+        for part in turn.parts:
+            if isinstance(part, ReplyPart) and len(source := visible(part.text)) > READ_AT_ONCE:
+                await asyncio.to_thread(read_whole, source, width, ansi=ansi)
+
+
 def _command_card(item: Attached) -> CommandCard:
     """The card of a command of the person's that went along with a message."""
     from tau.tui.widgets.command_card import CommandCard
@@ -54,7 +76,8 @@ def _at(block: Block, index: int) -> Block:
 
 
 def _card_of(call: CallPart) -> ToolCard:
-    """A tool card with the recorded duration, approval and result; a call without a result says so."""
+    """A tool card with the recorded duration, approval and result; a call that broke off says so."""
+    from tau.agent.history import INTERRUPTED_RESULT
     from tau.tui.widgets.tool_card import ToolCard
 
     record = call.record
@@ -67,7 +90,7 @@ def _card_of(call: CallPart) -> ToolCard:
             seconds=record.duration,
             approval=record.approval,
         )
-    if call.result is None:
+    if call.result in (None, INTERRUPTED_RESULT):  # the next turn answers a call that has no result with it
         return ToolCard(call.name, call.arguments, status="running" if call.running else "unknown")
     return ToolCard(
         call.name, call.arguments, status="error" if call.failed else "success", result=call.result

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from tau.tui.layout import laid_out
 from tau.tui.widgets.live_turn import BATCH_TURNS, LIVE_TURNS, PAGE_TURNS, lay_out, take_away
-from tau.tui.widgets.turn_blocks import blocks_of
+from tau.tui.widgets.turn_blocks import blocks_of, read_ahead
 
 if TYPE_CHECKING:
     from tau.tui.widgets.chat import Chat
@@ -132,6 +132,8 @@ class TurnsBetween:
     async def _mount(self, turns: Sequence[LiveTurn]) -> None:
         """Show turns that were folded above the line, which goes away when none are left."""
         chat = self._chat
+        stored = [turn.stored for turn in turns if turn.stored is not None]
+        await read_ahead(stored, chat)
         chat.release_anchor()
         with chat.app.batch_update():
             for number in range(0, len(turns), BATCH_TURNS):

@@ -1,0 +1,358 @@
+"""`/refine`: the model reads the session and proposes changes of memory files, beside the conversation.
+
+Nobody waits for it. What a person must agree to first is left out, and carried out when they say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from tau.conversation.beside import Beside
+from tau.conversation.consent import UNDONE_BY, Waiting, changed
+from tau.conversation.in_hand import InHand
+from tau.conversation.state import CommandResult, Refused, Said
+from tau.display import one_line
+from tau.errors import TauError
+from tau.masking import mask_content
+from tau.memory import documents, entries, labels, proposals
+from tau.memory.applying import MemoryChanged
+from tau.memory.desk import Desk
+from tau.memory.documents import Document
+from tau.memory.entries import Entry, Source
+from tau.memory.history import History
+from tau.memory.proposals import Checked, Operation, ProposalInvalid
+from tau.sessions.lineage import COMPACTED_FROM, Messages, Read, links_behind
+from tau.sessions.records import Message
+
+if TYPE_CHECKING:
+    from tau.agent.refiner import Proposal
+    from tau.agent.runner import AgentRunner
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+TURNS = 25
+"""Turns of a session after which it is read by itself."""
+
+COOLDOWN = 20 * 60.0
+"""Seconds between a refinement of a project and the next one that begins by itself."""
+
+REFINED = "refined_turns"
+"""The metadata key for how many turns a session had when it was last read for memory."""
+
+_LOOKED_AT = 50
+"""The newest changes of memory, among which the newest refinement is looked for."""
+
+BEGUN = "Reading this session for what memory should keep, beside the conversation; what changes is said"
+NOTHING = "Memory stays as it is: there was nothing to refine"
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A refinement that was begun, with the session as it was then."""
+
+    runner: AgentRunner
+    calls: Beside
+    source: Source
+    focus: str
+
+
+class Refining:
+    """Refines memory by hand and by itself. Lives on the engine's loop.
+
+    Args:
+        hand: The session in hand.
+        desk: The memory of the directory.
+        tell: Tells the person something that they did not wait for.
+        reread: Has the conversation read again what stands in its prompts.
+    """
+
+    def __init__(
+        self, hand: InHand, desk: Desk, tell: Callable[[str], None], reread: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._hand = hand
+        self._desk = desk
+        self._tell = tell
+        self._reread = reread
+        self._task: asyncio.Task[None] | None = None
+        self._waiting = Waiting(desk)
+        self._rests_until = 0.0
+        self._by_hand = False
+        self._failure_told = False
+
+    # Beginning ----------------------------------------------------------------------------------
+
+    async def by_hand(self, focus: str) -> CommandResult:
+        """Begin one that the person asked for; what waits for their yes is listed.
+
+        Args:
+            focus: What to look at above all, or empty.
+        """
+        listed = await asyncio.to_thread(self._waiting.lines)
+        if reason := self._why_not():
+            return Said([reason, *listed]) if listed else Refused(reason)
+        self._begin("manual", mask_content(focus))
+        return Said([BEGUN, *listed])
+
+    def begin_if_due(self) -> None:
+        """Begin one by itself, after enough turns or a compaction, unless there was one just now."""
+        hand, model = self._hand, self._hand.answerer.model
+        wished = hand.settings.memory.refine == "auto" and not hand.request.one_shot
+        if not wished or model is None or not model.info.reads_memory or self._why_not():
+            return
+        assert hand.writer is not None
+        meta = hand.writer.meta()
+        refined = meta.get(REFINED)
+        turns = hand.totals.turns - refined if isinstance(refined, int) else hand.totals.turns
+        compacted = bool(meta.get(COMPACTED_FROM)) and refined is None
+        if (turns >= TURNS or compacted) and time.monotonic() >= self._rests_until:
+            self._begin("automatic")
+
+    def _why_not(self) -> str:
+        """Why none can begin now, or the empty string."""
+        hand = self._hand
+        if self._desk.bare:
+            return "Nothing is refined: tau runs with --bare, which writes no memory"
+        if self._task is not None:
+            return "A refinement runs already; what it changes is said when it is over"
+        if hand.state.held is not None:
+            return f"Nothing is refined: {hand.state.held.why}"
+        if hand.answerer.runner is None or hand.writer is None:
+            return f"Nothing is refined: {hand.state.model_problem or 'the model is still being prepared'}"
+        return "" if hand.state.message_count else "Nothing is refined: nothing was said in this session yet"
+
+    def _begin(self, how: Literal["manual", "automatic"], focus: str = "") -> None:
+        hand = self._hand
+        runner = hand.answerer.runner
+        assert runner is not None
+        session, messages = self._desk.said()
+        self._by_hand = how == "manual"
+        begun = _Begun(runner, Beside(hand), Source(session, messages, how), focus)
+        self._task = asyncio.create_task(self._run(begun))
+
+    async def close(self) -> None:
+        """Stop what runs. Memory is as it was, or wholly changed."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        task.cancel()
+        await asyncio.wait({task})
+        if task.cancelled() and self._by_hand:
+            self._tell("Memory was not refined: tau was left before that was over")
+
+    # One refinement -----------------------------------------------------------------------------
+
+    async def _run(self, begun: _Begun) -> None:
+        calls = begun.calls
+        try:
+            told = await self._refine(begun)
+        except ProposalInvalid as error:
+            told = self._failed(begun, error.reason)
+        except TauError as error:
+            told = self._failed(begun, error.line())
+        except Exception:
+            log.exception("A refinement of session %s failed", calls.session_id)
+            told = self._failed(
+                begun, f"it failed inside tau; see {self._hand.settings.places.logs / 'tau.log'}"
+            )
+        try:
+            if calls.taken:
+                calls.keep()
+        except TauError as error:
+            log.info("What refining session %s took is not saved: %s", calls.session_id, error.line())
+        self._task = None  # whoever reads that it is over may begin the next one
+        for text in told:
+            self._tell(text)
+
+    def _failed(self, begun: _Begun, reason: str) -> list[str]:
+        log.info("Memory was not refined from session %s: %s", begun.calls.session_id, reason)
+        if begun.source.how == "manual":
+            return [f"Memory was not refined: {reason}"]
+        if self._failure_told:
+            return []
+        self._failure_told = True
+        return [f"Memory was not refined by itself: {reason}; should it happen again, only the log says so"]
+
+    async def _refine(self, begun: _Begun) -> list[str]:
+        """Carry it out. Returns what the person is to be told.
+
+        Raises:
+            TauError: It failed; memory is as it was.
+        """
+        by_itself = begun.source.how == "automatic"
+        if by_itself and (left := await asyncio.to_thread(self._still_rests)):
+            self._rests_until = time.monotonic() + left
+            return []
+        self._rests_until = time.monotonic() + COOLDOWN
+        self._mark(begun)
+        messages = await asyncio.to_thread(
+            said_in, self._hand.read, begun.calls.session_id, begun.source.messages
+        )
+        try:
+            return await self._change(begun, messages)
+        except MemoryChanged as error:
+            title = one_line(error.title)
+            self._tell(f"{title} was changed while memory was refined: that stays, and it is read again")
+            try:
+                return await self._change(begun, messages)
+            except MemoryChanged as again:
+                raise TauError(f"{one_line(again.title)} was changed meanwhile once more") from None
+
+    async def _change(self, begun: _Begun, messages: Sequence[Message]) -> list[str]:
+        """Have the model propose changes of the memory as it is, and carry them out. Returns what to tell.
+
+        Raises:
+            MemoryChanged: A file was changed meanwhile; nothing was touched.
+            TauError: There is no proposal that can be carried out; nothing was touched.
+        """
+        there = await asyncio.to_thread(self._documents)
+        proposal = await begun.runner.compaction.propose(
+            messages, there, focus=begun.focus, emit=begun.calls.note
+        )
+        checked = await asyncio.to_thread(self._checked, proposal)
+        entry = await _to_its_end(lambda: self._write(checked, begun.source))
+        told = []
+        if entry is not None:
+            await self._reread()
+            told.append("\n".join([f"Memory was refined ({begun.source.how}):", *changed(entry), UNDONE_BY]))
+        if checked.consent:
+            told.append("\n".join(await asyncio.to_thread(self._waiting.lines, checked.consent)))
+        return told or ([NOTHING] if begun.source.how == "manual" else [])
+
+    def _mark(self, begun: _Begun) -> None:
+        """Keep with the session that it was read; without that it is only read once more."""
+        writer = self._hand.writer
+        if writer is None or writer.session_id != begun.calls.session_id:
+            return
+        try:
+            writer.patch_meta({REFINED: begun.calls.turns}, touch=False)
+        except TauError as error:
+            log.info("That session %s was refined is not saved: %s", begun.calls.session_id, error.line())
+
+    def _still_rests(self) -> float:
+        """Seconds until this project may be refined by itself again, whichever process did it last."""
+        for entry in self._desk.history().entries(_LOOKED_AT):
+            if entry.source.how != "remember":
+                age = (datetime.now(UTC) - entry.at).total_seconds()
+                return COOLDOWN - age if 0 <= age < COOLDOWN else 0.0
+        return 0.0
+
+    def _documents(self) -> list[Document]:
+        return documents.read(self._desk.where())[0]
+
+    def _checked(self, proposal: Proposal) -> Checked:
+        """What a model's answer comes to.
+
+        Raises:
+            ProposalInvalid: It is none that can be carried out.
+        """
+        from tau.agent.refiner import INSTRUCTIONS
+
+        history = self._desk.history()
+        shown = {document.title for document in proposal.shown}
+        operations = []
+        for operation in proposals.parse(proposal.answer):
+            meant = _meant(operation, history)
+            if meant.title not in shown and _is_there(history, meant.title):
+                raise ProposalInvalid(f"it changes {one_line(meant.title)}, which it was not shown")
+            operations.append(meant)
+        return proposals.check(
+            operations,
+            proposal.shown,
+            instructions=INSTRUCTIONS,
+            written=history.written(),
+            origin=proposal.origin,
+        )
+
+    def _write(self, checked: Checked, source: Source) -> Entry | None:
+        """Carry out what needs no consent; the rest waits.
+
+        Raises:
+            MemoryChanged: A file was changed meanwhile; nothing was touched, and nothing more waits.
+            MemoryRefused: It cannot be written; says what is how.
+        """
+        wanted = {title: data for title, data in checked.wanted.items() if title not in checked.consent}
+        entry = None
+        if wanted:
+            entry = self._desk.history().change(
+                wanted,
+                sentences=checked.sentences,
+                source=source,
+                expected={title: checked.expected[title] for title in wanted},
+            )
+        self._waiting.take(checked, source)
+        return entry
+
+    # Consent ------------------------------------------------------------------------------------
+
+    async def accept(self) -> CommandResult:
+        """Carry out what waits for the person's yes; a file that was changed since is left alone.
+
+        Raises:
+            TauError: It cannot be written; it waits on.
+        """
+        lines, entry = await _to_its_end(self._waiting.carry_out)
+        if entry is not None:
+            lines += ["Memory was changed:", *changed(entry), UNDONE_BY]
+            await self._reread()
+        return Said(lines) if lines else Refused("Nothing waits for your yes; /refine reads the session")
+
+
+async def _to_its_end(work: Callable[[], T]) -> T:
+    """Do something on a thread that is not left half way, also when tau quits meanwhile."""
+    working = asyncio.create_task(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait({working})
+        raise
+
+
+def _is_there(history: History, title: str) -> bool:
+    scope, name = entries.split(title)
+    return os.path.lexists(history.where.folder(scope) / labels.for_system(name))
+
+
+def _meant(operation: Operation, history: History) -> Operation:
+    """An operation on the file that the disk has under its name, without a secret in what it brings."""
+    scope, name = labels.parse(operation.title)
+    title = f"{scope}/{labels.on_disk(labels.file_name(name), history.where.folder(scope))}"
+    return replace(
+        operation,
+        title=title,
+        content=mask_content(operation.content),
+        new=mask_content(operation.new),
+        sentence=mask_content(operation.sentence),
+    )
+
+
+def said_in(read: Read, session_id: str, count: int) -> list[Message]:
+    """What was said in a session, its first `count` messages, from its record; blocks on the disk.
+
+    In place of the summary that it begins with stands what that sums up: the session before it, where it can
+    be read. What was summed up there already stays a summary.
+
+    Raises:
+        TauError: The session cannot be read.
+    """
+    with read(session_id) as reader:
+        ends = {session_id: count}
+        links = links_behind(reader, read) if reader.meta().get(COMPACTED_FROM) else []
+    before = links[0].session_id if links else ""
+    if links and links[0].count is not None:
+        ends[before] = links[0].count
+    originals = list(Messages(read, [before, session_id] if before else [session_id], ends))
+    whole = any(original.session_id == before for original in originals)
+    return [
+        original.stored.message
+        for original in originals
+        if not (whole and original.summary and original.session_id == session_id)
+    ]

@@ -1,0 +1,197 @@
+"""The memory of one conversation: what stands in its prompts, and how it is changed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tau.config.settings import Settings
+from tau.config.trust import Trust
+from tau.display import one_line
+from tau.errors import TauError
+from tau.memory import documents, goals, instructions, loading, places, project, remembering, shipped
+from tau.memory.entries import Source
+from tau.memory.goals import Goal, GoalFile
+from tau.memory.history import History, Undone
+from tau.memory.loading import Part
+from tau.memory.places import MemoryPlaces
+from tau.memory.remembering import Remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands in every prompt of a directory, as it is on the disk.
+
+    Attributes:
+        text: That part of the prompt; empty when there is nothing.
+        parts: The files it is made of, in its order, and how much of each is loaded.
+        goal: The goal of the directory, also a paused one; None when there is none.
+        notices: What the person should know of it, a line each.
+    """
+
+    text: str = ""
+    parts: tuple[Part, ...] = ()
+    goal: Goal | None = None
+    notices: tuple[str, ...] = ()
+
+
+def _nobody() -> tuple[str, int]:
+    return "none", 0
+
+
+class Desk:
+    """Reads and changes the memory of the directory a conversation works in. May be used from any thread.
+
+    Args:
+        settings: The directory, the places and ``[memory]``.
+        bare: Nothing is loaded, and nothing is handed over.
+
+    Attributes:
+        said: The name or id of the session in hand, and how many messages it has, for the history.
+        about: What else is known of the conversation, a line each: its model and its window.
+        created: Whether this run made the project's folder.
+        bare: As given.
+    """
+
+    def __init__(self, settings: Settings, *, bare: bool = False) -> None:
+        self._settings = settings
+        self.bare = bare
+        self.said: Callable[[], tuple[str, int]] = _nobody
+        self.about: Callable[[], list[str]] = list
+        self.created = False
+        self._news: list[str] = []
+        self._lock = threading.Lock()
+
+    def where(self) -> MemoryPlaces:
+        """Where the memory lives now; a ``.tau`` folder may have come or been trusted meanwhile.
+
+        Raises:
+            ConfigError: The record of trusted directories cannot be used.
+        """
+        return places.find(self._settings.directory, self._settings.places)
+
+    def history(self) -> History:
+        """The changes of the memory.
+
+        Raises:
+            ConfigError: As `where`.
+        """
+        return History(self.where(), self._settings.places.state)
+
+    def goal_file(self) -> GoalFile:
+        """The goal of the directory.
+
+        Raises:
+            ConfigError: As `where`.
+        """
+        return GoalFile(self.where(), self._settings.directory)
+
+    def begin(self) -> list[str]:
+        """Hand over the documents that come with tau, and make the project's folder, where that is due.
+
+        Returns:
+            What was done, and what could not be, a line each for the person.
+        """
+        if self.bare:
+            return []
+        lines: list[str] = []
+        try:
+            where = self.where()
+            if seeded := shipped.seed(where):
+                names = ", ".join(title.rpartition("/")[2] for title in seeded)
+                lines.append(
+                    f"Written to {one_line(str(where.shared))}, to be read in every conversation: {names}. "
+                    "They are yours to edit or delete"
+                )
+            where, made = project.ensure(where)
+            if made:
+                self.created = True
+                lines.append(f"The folder of this project was made: {one_line(str(where.project))}")
+        except TauError as error:
+            lines.append(error.line())
+        return lines
+
+    def standing(self) -> Standing:
+        """What stands in every prompt now. What cannot be read is a notice, never an error."""
+        if self.bare:
+            return Standing()
+        notices: list[str] = []
+        try:
+            where = self.where()
+            trusted = Trust(self._settings.places).trusts(where.real)
+        except TauError as error:
+            return Standing(notices=(error.line(),))
+        if where.notice:
+            notices.append(where.notice)
+        files, unread = instructions.project_files(where.real, trusted=trusted)
+        memory, problems = documents.read(where)
+        loaded = loading.load(memory, max_chars=self._settings.memory.max_chars, files=files)
+        notices += [*unread, *problems, *loaded.notices]
+        goal = None
+        try:
+            goal = GoalFile(where, self._settings.directory).read()
+        except TauError as error:
+            notices.append(error.line())
+        text = "\n\n".join(filter(None, [loaded.text, goals.prompt(goal) if goal else ""]))
+        return Standing(text, tuple(loaded.parts), goal, tuple(notices))
+
+    def remember(self, label: str, content: str, *, replace: bool, origin: str) -> Remembered:
+        """Write or delete one memory file, as `tau.memory.remembering.remember`; the person is told.
+
+        Raises:
+            MemoryRefused: It cannot be done; nothing was changed.
+            ConfigError: As `where`.
+        """
+        session, messages = self.said()
+        done = remembering.remember(
+            self.history(),
+            label,
+            content,
+            replace=replace,
+            source=Source(session, messages, "remember"),
+            origin=origin,
+        )
+        if done.entry is not None:
+            self._tell(f"{done.line}. /memory undo takes it back")
+        return done
+
+    def would_hold(self, label: str, content: str, *, origin: str) -> tuple[str, str | None, str | None]:
+        """What `remember` would change, as `tau.memory.remembering.foreseen`.
+
+        Raises:
+            MemoryRefused: It cannot be done.
+            ConfigError: As `where`.
+        """
+        return remembering.foreseen(self.history(), label, content, origin=origin)
+
+    def note(self, text: str, *, met: bool) -> Goal:
+        """Note what brought the goal nearer; the person is told of a proposal that it is reached.
+
+        Raises:
+            MemoryRefused: There is no goal that stands, or it cannot be written.
+            ConfigError: As `where`.
+        """
+        goal = self.goal_file().note(text, met=met)
+        if met:
+            self._tell(f"{goals.line(goal)}: /goal done ends it, /goal resume goes on")
+        return goal
+
+    def undo(self) -> Undone:
+        """Take back the newest change of memory that stands.
+
+        Raises:
+            MemoryRefused: There is none, or a file was changed since; nothing was touched.
+            ConfigError: As `where`.
+        """
+        return self.history().undo()
+
+    def take_news(self) -> list[str]:
+        """What the person is to be told of changes since the last call, a line each."""
+        with self._lock:
+            news, self._news = self._news, []
+            return news
+
+    def _tell(self, line: str) -> None:
+        with self._lock:
+            self._news.append(line)

@@ -1,0 +1,98 @@
+"""The tool `remember`: keeps one thing for later conversations, in a memory file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strands import ToolContext as Call
+from strands.types.tools import AgentTool
+
+from tau.display import one_line
+from tau.errors import TauError
+from tau.tools.call_arguments import text_argument
+from tau.tools.context import ToolContext
+from tau.tools.refusals import Refused
+from tau.tools.tool_kit import declare
+from tau.tools.unified_diff import difference
+
+NAME = "remember"
+
+DESCRIPTION = (
+    "Keep one durable fact, preference or decision for later conversations in this project, as a small file "
+    "that is loaded into each of them. Use it when the person says to remember something, or corrects you in "
+    "a way that will matter again; not for what stands in the project's files or only matters now. Give one "
+    "label and the whole content; an empty content deletes. A label that is there already is only written "
+    "over with replace, so give the whole new content then. A label that begins with global/ holds in every "
+    "project."
+)
+ARGUMENTS: dict[str, Any] = {
+    "label": {
+        "type": "string",
+        "description": 'What it is about, a few words: "build commands", or "global/writing style".',
+    },
+    "content": {
+        "type": "string",
+        "description": "All of what is to be remembered under this label, as markdown; empty to delete it.",
+    },
+    "replace": {
+        "type": "boolean",
+        "description": "Whether the file of this label is to be written over, or deleted.",
+        "default": False,
+    },
+}
+
+
+def tools(context: ToolContext) -> Sequence[AgentTool]:
+    """The factory behind the entry point: no tool where there is no memory."""
+    desk = context.desk
+    if desk is None or desk.bare:
+        return []
+
+    def preview(use: Mapping[str, Any]) -> str:
+        arguments = use["input"]
+        try:
+            title, before, after = desk.would_hold(
+                text_argument(arguments, "label"),
+                text_argument(arguments, "content"),
+                origin=_origin(context),
+            )
+        except TauError as error:
+            raise Refused(error.line()) from error
+        context.calls.show(use["toolUseId"], _basis(title, before))
+        if after is None:
+            return f"{one_line(title)} is deleted."
+        return difference(before, after, title).text or f"{one_line(title)} holds that already."
+
+    def remember(tool_context: Call, label: str, content: str, replace: bool = False) -> str:
+        _, shown = context.calls.held(tool_context.tool_use["toolUseId"])
+        try:
+            if shown and shown != _basis(*desk.would_hold(label, content, origin="")[:2]):
+                raise Refused("The memory changed after the person was asked, so it was left; ask again")
+            return desk.remember(
+                label, content, replace=replace or not content.strip(), origin=_origin(context)
+            ).line
+        except TauError as error:
+            raise Refused(error.line()) from error
+
+    return [
+        declare(
+            remember,
+            name=NAME,
+            tier=1,
+            description=DESCRIPTION,
+            arguments=ARGUMENTS,
+            preview=preview,
+            wary=True,
+            own_words=True,
+        )
+    ]
+
+
+def _basis(title: str, before: str | None) -> str:
+    return f"{title}\n{before}"
+
+
+def _origin(context: ToolContext) -> str:
+    """Where content came from since the person's last message; empty when none has come."""
+    return one_line(", ".join(context.heard.origins()), 300)

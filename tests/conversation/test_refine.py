@@ -1,0 +1,621 @@
+"""`/refine` on the real engine, store and history, with a scripted model beside the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from tau.config.settings import MemorySettings, Settings
+from tau.conversation import Conversation, refining
+from tau.conversation.state import Refused, Said, Switched
+from tau.memory.desk import Desk
+from tau.memory.entries import Entry
+from tau.memory.shipped import SEEDED
+from tests.conversation.conftest import Bench, ending, say
+from tests.conversation.test_compaction import NOTES, meta, side_requests, usage
+
+HINT = "/refine undo takes it back"
+
+
+@dataclass
+class Refined(Bench):
+    """A bench with memory.
+
+    Attributes:
+        refine: ``[memory] refine``.
+    """
+
+    refine: Literal["auto", "off"] = "off"
+
+    def settings(self, directory: Path | None = None) -> Settings:
+        return msgspec.structs.replace(super().settings(directory), memory=MemorySettings(refine=self.refine))
+
+    @property
+    def desk(self) -> Desk:
+        return Desk(self.settings())
+
+    def entries(self) -> list[Entry]:
+        return self.desk.history().entries()
+
+    def files(self) -> dict[str, bytes]:
+        """Every memory file by its title."""
+        where = self.desk.where()
+        return {
+            f"{scope}/{path.name}": path.read_bytes()
+            for scope, folder in (("global", where.shared), ("project", where.memory))
+            for path in folder.glob("[!.]*")
+        }
+
+    def path(self, title: str) -> Path:
+        where = self.desk.where()
+        scope, _, name = title.partition("/")
+        return (where.shared if scope == "global" else where.memory) / name
+
+    def proposes(self, *answers: Sequence[dict[str, str]], **step: Any) -> None:
+        """Have the side model answer with operations, one answer after the other."""
+        self.side = [{"text": json.dumps({"operations": list(each)}), **step} for each in answers]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Refined:
+    made = Refined(tmp_path)
+    desk = made.desk
+    (desk.where().shared / SEEDED).unlink()  # what comes with tau is handed over after all
+    desk.begin()
+    return made
+
+
+def wrote(title: str, content: str, sentence: str = "says how it is built") -> dict[str, str]:
+    return {"file": title, "action": "write", "content": content, "sentence": sentence}
+
+
+def edited(title: str, old: str, new: str, sentence: str = "corrects it") -> dict[str, str]:
+    return {"file": title, "action": "edit", "old": old, "new": new, "sentence": sentence}
+
+
+def deleted(title: str) -> dict[str, str]:
+    return {"file": title, "action": "delete", "sentence": "no longer true"}
+
+
+def told(conversation: Conversation) -> str:
+    return "\n".join(conversation.state.tool_problems)
+
+
+async def until(seen: Callable[[], bool]) -> None:
+    async def poll() -> None:
+        while not seen():
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(poll(), 10)
+
+
+async def refine(conversation: Conversation, line: str = "/refine") -> str:
+    """Run `/refine` and return what was first said of what came of it."""
+
+    def news() -> list[str]:
+        told = conversation.state.tool_problems[len(before) :]
+        return [line for line in told if line.startswith(("Memory ", "Waits "))]
+
+    before = conversation.state.tool_problems
+    begun = await conversation.command(line)
+    assert isinstance(begun, Said), begun
+    assert begun.lines[0] == refining.BEGUN
+    await until(lambda: bool(news()))
+    return news()[0]
+
+
+async def lines(conversation: Conversation, line: str) -> list[str]:
+    result = await conversation.command(line)
+    assert isinstance(result, Said), result
+    return list(result.lines)
+
+
+async def test_a_refinement_changes_memory_says_so_and_is_undone(bench: Refined) -> None:
+    bench.proposes([wrote("project/build.md", "Build with make all."), wrote("global/tone.md", "Be brief.")])
+    async with bench.open(name="amber") as conversation:
+        await say(conversation, "We build with make all, and be brief")
+        before = bench.files()
+        assert await refine(conversation) == (
+            "Memory was refined (manual):\n"
+            "    added global/tone.md — says how it is built\n"
+            f"    added project/build.md — says how it is built\n{HINT}"
+        )
+        after = {**before, "project/build.md": b"Build with make all.\n", "global/tone.md": b"Be brief.\n"}
+        assert bench.files() == after
+        await say(conversation, "And now?")
+        assert "Build with make all." in bench.requests[-1]["system"]
+        log = await lines(conversation, "/refine history")
+        assert log[0].endswith(" UTC · session 'amber' · after 2 messages · manual")
+        assert log[1:] == [
+            "    added global/tone.md — says how it is built",
+            "    added project/build.md — says how it is built",
+        ]
+        undone = await lines(conversation, "/refine undo")
+        assert undone[1:] == ["    removed global/tone.md", "    removed project/build.md"]
+        assert bench.files() == before
+        await say(conversation, "And now?")
+        assert "Build with make all." not in bench.requests[-1]["system"]
+        assert (await lines(conversation, "/refine history"))[0].endswith("manual (undone)")
+        assert isinstance(await conversation.command("/refine undo"), Refused)
+
+
+async def test_the_model_has_no_tools_and_sees_session_files_and_focus(bench: Refined) -> None:
+    bench.steps["default"] = [
+        {"tools": [{"name": "list_files", "input": {"path": "."}}]},
+        {"text": "A folder."},
+        {"text": "As you say."},
+    ]
+    bench.proposes([])
+    bench.path("project/tone.md").write_text("Answer briefly.\n")
+    bench.path("project/door.md").write_text("The door opens with sk-abcdefghijklmnopqrstuvwx1234.\n")
+    async with bench.open() as conversation:
+        await say(conversation, "What is here? My key is sk-abcdefghijklmnopqrstuvwx5678")
+        assert await refine(conversation, "/refine the build") == refining.NOTHING
+    (request,) = side_requests(bench)
+    assert request["tools"] == []
+    (message,) = request["messages"]
+    (block,) = message["content"]
+    text = block["text"]
+    assert "What is here?" in text
+    assert "[calls list_files with" in text
+    assert "~~~memory project/tone.md\nAnswer briefly.\n~~~" in text
+    assert "The person asks to look at this above all: the build" in text
+    assert "must not be named: project/door.md" in text
+    assert "sk-abcdefghijklmnopqrstuvwx" not in json.dumps(request)
+    assert bench.entries() == []
+
+
+async def test_what_a_file_learned_among_foreign_content_names_it(bench: Refined) -> None:
+    bench.steps["default"] = [
+        {"tools": [{"name": "list_files", "input": {"path": "."}}, {"name": "agent_info", "input": {}}]},
+        {"text": "A folder."},
+    ]
+    bench.proposes([wrote("project/build.md", "Build with make all.")])
+    async with bench.open() as conversation:
+        await say(conversation, "What is here?")
+        await refine(conversation)
+    assert bench.files()["project/build.md"] == b"---\norigin: list_files\n---\nBuild with make all.\n"
+
+
+async def test_a_turn_runs_while_memory_is_refined_and_is_not_read(bench: Refined) -> None:
+    bench.proposes([wrote("project/build.md", "Build with make all.")], chunks=2, delay=0.5)
+    async with bench.open() as conversation:
+        await say(conversation, "We build with make all")
+        await conversation.command("/refine")
+        assert not conversation.state.busy
+        assert isinstance(await conversation.command("/refine"), Refused)
+        assert (await ending(conversation, "And the tests?")).stop_reason == "end_turn"
+        assert bench.entries() == [], "the turn was over before the refinement"
+        await until(lambda: HINT in told(conversation))
+        assert bench.entries()[0].source.messages == 2
+    assert "And the tests?" not in json.dumps(side_requests(bench))
+
+
+async def test_leaving_does_not_wait_and_leaves_memory_as_it_is(bench: Refined) -> None:
+    bench.proposes([wrote("project/build.md", "Build with make all.")], chunks=2, delay=60)
+    async with bench.open() as conversation:
+        await say(conversation, "We build with make all")
+        before = bench.files()
+        await conversation.command("/refine")
+        await until(lambda: bool(side_requests(bench)))
+        await asyncio.wait_for(conversation.close(), 10)
+        await until(lambda: "tau was left before that was over" in told(conversation))
+    assert bench.files() == before
+    assert bench.entries() == []
+
+
+async def test_what_it_takes_is_counted_for_the_session_it_read(bench: Refined) -> None:
+    bench.proposes([], chunks=2, delay=0.3, **usage(7_000))
+    async with bench.open() as conversation:
+        await say(conversation, "We build with make all")
+        old = conversation.state.session_id
+        context = conversation.state.context_tokens
+        await conversation.command("/refine")
+        await until(lambda: bool(side_requests(bench)))
+        assert isinstance(await conversation.command("/new"), Switched)
+        await until(lambda: meta(bench, old).get("tokens_in") == 7_000)
+        assert conversation.state.usage.input_tokens == 0
+        assert isinstance(await conversation.command(f"/resume {old}"), Switched)
+        assert conversation.state.usage.input_tokens == 7_000
+        assert conversation.state.context_tokens == context
+
+
+# Edits by hand -------------------------------------------------------------------------------------
+
+
+async def test_an_edit_by_hand_meanwhile_stays_and_memory_is_read_again(bench: Refined) -> None:
+    path = bench.path("project/build.md")
+    path.write_text("Build with make.\nTest with make test.\n")
+    change = edited("project/build.md", "Build with make.", "Build with make all.")
+    bench.proposes([change], [change], chunks=2, delay=0.3)
+    async with bench.open() as conversation:
+        await say(conversation, "We build with make all")
+        await conversation.command("/refine")
+        await until(lambda: bool(side_requests(bench)))
+        path.write_text("Build with make.\nTest with make check.\n")
+        await until(lambda: HINT in told(conversation))
+        assert conversation.state.tool_problems[-2] == (
+            "project/build.md was changed while memory was refined: that stays, and it is read again"
+        )
+        assert path.read_bytes() == b"Build with make all.\nTest with make check.\n"
+        await conversation.command("/refine undo")
+        assert path.read_bytes() == b"Build with make.\nTest with make check.\n"
+    assert "make check" in side_requests(bench)[1]["messages"][0]["content"][0]["text"]
+
+
+async def test_edits_by_hand_over_and_over_end_it(bench: Refined) -> None:
+    path = bench.path("project/build.md")
+    path.write_text("Build with make.\n")
+    change = edited("project/build.md", "Build with make.", "Build with make all.")
+    bench.proposes([change], [change], chunks=2, delay=0.3)
+    async with bench.open() as conversation:
+        await say(conversation, "We build with make all")
+        await conversation.command("/refine")
+        for number in (1, 2):
+            await until(lambda: len(side_requests(bench)) == number)  # noqa: B023  # awaited right here
+            path.write_text(f"Build with make.\nEdit {number}\n")
+        await until(lambda: "once more" in told(conversation))
+        assert path.read_text() == "Build with make.\nEdit 2\n"
+        assert bench.entries() == []
+
+
+# Consent -------------------------------------------------------------------------------------------
+
+TEN = "".join(f"Line {number} of what the person wrote.\n" for number in range(10))
+
+
+async def test_a_large_loss_waits_for_a_yes(bench: Refined) -> None:
+    path = bench.path("project/long.md")
+    path.write_text(TEN)
+    bench.proposes(
+        [wrote("project/long.md", "Line 1 of what the person wrote."), wrote("project/a.md", "A fact.")], []
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "Most of it is wrong")
+        await refine(conversation)
+        assert path.read_text() == TEN
+        assert bench.files()["project/a.md"] == b"A fact.\n"
+        await until(lambda: "Waits for your yes" in told(conversation))
+        waits = "Waits for your yes: project/long.md, it would lose 9 of its 10 lines — says how it is built"
+        assert waits in told(conversation)
+        assert "-Line 9 of what the person wrote." in told(conversation)
+        listed = await lines(conversation, "/refine")
+        assert listed[0] == refining.BEGUN
+        assert listed[1] == waits
+        assert listed[-1] == "/refine accept carries it out"
+        await until(lambda: refining.NOTHING in told(conversation))
+        assert path.read_text() == TEN
+        assert await lines(conversation, "/refine accept") == [
+            "Memory was changed:",
+            "    updated project/long.md — says how it is built",
+            HINT,
+        ]
+        assert path.read_text() == "Line 1 of what the person wrote.\n"
+        assert isinstance(await conversation.command("/refine accept"), Refused)
+        await conversation.command("/refine undo")
+        assert path.read_text() == TEN
+
+
+async def test_a_yes_is_for_the_file_as_it_was_shown(bench: Refined) -> None:
+    path = bench.path("project/mine.md")
+    path.write_text("By hand.\n")
+    bench.proposes([deleted("project/mine.md"), deleted("global/task-discipline.md")])
+    async with bench.open() as conversation:
+        await say(conversation, "That is wrong")
+        text = await refine(conversation)
+        assert "project/mine.md, you wrote it, and it would be deleted" in text
+        assert "global/task-discipline.md, it came with tau and would be deleted" in text
+        path.write_text("By hand, and again.\n")
+        said = await lines(conversation, "/refine accept")
+        assert said == [
+            "project/mine.md was changed since, so it was left as it is",
+            "Memory was changed:",
+            "    removed global/task-discipline.md — no longer true",
+            HINT,
+        ]
+        assert path.read_text() == "By hand, and again.\n"
+        assert "global/task-discipline.md" not in bench.files()
+
+
+async def test_a_persons_file_that_was_refined_is_still_theirs(bench: Refined) -> None:
+    path = bench.path("project/mine.md")
+    path.write_text("By hand.\nTwo lines.\n")
+    bench.proposes(
+        [edited("project/mine.md", "Two", "2")],
+        [deleted("project/mine.md")],
+        [wrote("project/own.md", "It.")],
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "That is wrong")
+        await refine(conversation)
+        assert path.read_text() == "By hand.\n2 lines.\n"
+        assert "you wrote it, and it would be deleted" in await refine(conversation)
+        assert path.exists()
+    bench.proposes([wrote("project/own.md", "It.")], [deleted("project/own.md")])
+    async with bench.open() as conversation:
+        await say(conversation, "And this")
+        await refine(conversation)
+        assert "removed project/own.md" in await refine(conversation)
+
+
+# Answers that are none -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ({"text": "Nothing needs to change."}, "the answer is not JSON"),
+        ({"text": '{"operations": [{"file": "project/a.md", "action": "write"}]}'}, "operation 1 does not"),
+        ({"text": "  "}, "the proposal was empty"),
+        ({"error": "refused", "message": "no"}, "no"),
+        ({"text": '{"operations": [', "error": "max_tokens"}, "was not finished (max_tokens)"),
+        ({"tools": [{"name": "remember", "input": {"label": "a", "content": "b"}}]}, "a tool call came"),
+        (
+            {"text": json.dumps([wrote("project/a.md", "Here is the updated file:\n\nA fact.")])},
+            "talk about the answer",
+        ),
+        ({"text": json.dumps([wrote("project/door.md", "It is open.")])}, "which it was not shown"),
+    ],
+)
+async def test_an_answer_that_is_none_changes_nothing_and_is_said(
+    bench: Refined, step: dict[str, Any], reason: str
+) -> None:
+    bench.side = [step]
+    bench.path("project/door.md").write_text("The door opens with sk-abcdefghijklmnopqrstuvwx1234.\n")
+    async with bench.open() as conversation:
+        await say(conversation, "We build with make all")
+        before = bench.files()
+        text = await refine(conversation)
+        assert text.startswith("Memory was not refined: ")
+        assert reason in text
+        assert bench.files() == before
+        assert bench.entries() == []
+        assert (await ending(conversation, "Go on")).stop_reason == "end_turn"
+
+
+async def test_a_model_that_only_repeats_changes_no_file(bench: Refined) -> None:
+    bench.path("project/tone.md").write_text("Answer briefly.\n")
+    bench.proposes([])
+    words = "Remember that we build with make all, always"
+    async with bench.open() as conversation:
+        await say(conversation, words)
+        await refine(conversation)
+    (request,) = side_requests(bench)
+    prompt = request["messages"][0]["content"][0]["text"]
+    transcript = prompt.partition("<transcript>\n")[2].partition("\n</transcript>")[0]
+    repeated = [f"{request['system']}\n\n{prompt}", prompt, request["system"], transcript, words]
+    bench.side = [{"text": text} for text in repeated]
+    async with bench.open() as conversation:
+        await say(conversation, words)
+        before = bench.files()
+        for _ in repeated:
+            assert (await refine(conversation)).startswith("Memory was not refined: the answer is not JSON")
+        assert bench.files() == before
+    bench.proposes(*([wrote("project/e.md", text)] for text in (repeated[0], prompt, request["system"])))
+    async with bench.open() as conversation:
+        await say(conversation, words)
+        for _ in range(3):
+            assert (await refine(conversation)).startswith("Memory was not refined: project/e.md: ")
+        assert bench.files() == before
+    assert bench.entries() == []
+
+
+async def test_there_must_be_something_to_read_and_somebody_to_read_it(bench: Refined) -> None:
+    async with bench.open() as conversation:
+        await conversation.model_ready()
+        nothing = await conversation.command("/refine")
+        assert isinstance(nothing, Refused)
+        assert nothing.line.endswith("nothing was said in this session yet")
+        await say(conversation, "Something")
+        async with bench.open(session_id=conversation.state.session_id, read_only_ok=True) as other:
+            assert isinstance(await other.command("/refine"), Refused)
+    async with bench.open(bare=True) as conversation:
+        await say(conversation, "Something")
+        assert isinstance(await conversation.command("/refine"), Refused)
+    assert side_requests(bench) == []
+
+
+# A long session ------------------------------------------------------------------------------------
+
+
+async def test_a_long_session_is_read_in_parts(bench: Refined) -> None:
+    bench.model["context_window"] = 12_000
+    bench.agent = msgspec.structs.replace(bench.agent, window_size=100)
+    bench.steps["default"] = [{"text": f"Answer {n}. " + "word " * 1_200} for n in range(6)]
+    bench.side = [
+        {"text": "NOTES ONE"},
+        {"text": json.dumps([wrote("project/build.md", "Build with make all.")])},
+    ]
+    bench.compaction = msgspec.structs.replace(bench.compaction, auto=False)
+    async with bench.open() as conversation:
+        for number in range(4):
+            await say(conversation, f"Question {number}")
+        await refine(conversation)
+    first, *between, last = (r["messages"][0]["content"][0]["text"] for r in side_requests(bench))
+    assert between == []
+    assert "Question 0" in first
+    assert "memory global/" not in first
+    assert "<notes>\nNOTES ONE\n</notes>" in last
+    assert "memory global/" in last
+    assert "Question 3" in last
+    assert bench.files()["project/build.md"] == b"Build with make all.\n"
+
+
+async def test_a_session_that_does_not_fit_is_read_in_halves(bench: Refined) -> None:
+    bench.steps["default"] = [{"text": f"Answer {n}. " + "word " * 6_000} for n in range(2)]
+    bench.side = [
+        {"error": "overflow"},
+        {"text": "NOTES ONE"},
+        {"text": json.dumps([wrote("project/build.md", "Build with make all.")])},
+    ]
+    async with bench.open() as conversation:
+        await talk(conversation, 2)
+        assert (await refine(conversation)).startswith("Memory was refined")
+    assert bench.files()["project/build.md"] == b"Build with make all.\n"
+
+
+# By itself -----------------------------------------------------------------------------------------
+
+
+async def talk(conversation: Conversation, turns: int) -> None:
+    for number in range(turns):
+        await say(conversation, f"Question {number}")
+
+
+async def test_it_begins_by_itself_after_enough_turns_and_then_rests(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.refine = "auto"
+    bench.proposes([wrote("project/a.md", "A fact.")], [wrote("project/b.md", "Another.")])
+    async with bench.open() as conversation:
+        await talk(conversation, refining.TURNS - 1)
+        assert side_requests(bench) == []
+        await talk(conversation, 1)
+        await until(lambda: HINT in told(conversation))
+        assert "Memory was refined (automatic):\n    added project/a.md" in told(conversation)
+        assert bench.entries()[0].source.how == "automatic"
+        session = conversation.state.session_id
+    monkeypatch.setattr(refining, "TURNS", 1)
+    async with bench.open(session_id=session) as conversation:  # another process, the same project
+        await talk(conversation, 2)
+    assert len(side_requests(bench)) == 1, "it rests"
+    bench.proposes([wrote("project/b.md", "Another.")])
+    monkeypatch.setattr(refining, "COOLDOWN", 0)
+    async with bench.open(session_id=session) as conversation:
+        await talk(conversation, 1)
+        await until(lambda: HINT in told(conversation))
+        await talk(conversation, 1)
+    assert bench.files()["project/b.md"] == b"Another.\n"
+
+
+async def test_it_rests_although_it_changed_nothing_and_says_nothing(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refining, "TURNS", 2)
+    bench.refine = "auto"
+    bench.proposes([])
+    async with bench.open() as conversation:
+        await talk(conversation, 2)
+        before = conversation.state.tool_problems
+        await until(lambda: bool(side_requests(bench)))
+        await talk(conversation, 4)
+        assert conversation.state.tool_problems == before
+    assert len(side_requests(bench)) == 1
+
+
+@pytest.mark.parametrize("why", ["off", "bare", "one-shot", "no-room"])
+async def test_it_does_not_begin_by_itself_where_it_is_not_to(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    monkeypatch.setattr(refining, "TURNS", 1)
+    bench.refine = "off" if why == "off" else "auto"
+    bench.proposes([wrote("project/a.md", "A fact.")], chunks=2, delay=60)
+    request: dict[str, Any] = {"channel": "run" if why == "one-shot" else "terminal", "bare": why == "bare"}
+    async with bench.open(**request) as conversation:
+        info = await conversation.model_ready()
+        if why == "no-room":
+            model = conversation._core.answerer.model
+            assert model is not None
+            conversation._core.answerer.model = replace(model, info=replace(info, reads_memory=False))
+        await talk(conversation, 2)
+        await conversation.command("/session")  # what follows the end of a turn has happened
+        assert conversation._core.refining._task is None
+    assert side_requests(bench) == []
+
+
+async def test_a_failure_by_itself_is_noted_once(bench: Refined, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refining, "TURNS", 1)
+    monkeypatch.setattr(refining, "COOLDOWN", 0)
+    bench.refine = "auto"
+    bench.side = [{"text": "I would rather not."}]
+    async with bench.open() as conversation:
+        for number in (1, 2, 3):
+            await talk(conversation, 1)
+            await until(lambda: meta_turns(bench, conversation) == number)  # noqa: B023  # awaited right here
+    assert told(conversation).count("Memory was not refined by itself: the answer is not JSON") == 1
+
+
+def meta_turns(bench: Bench, conversation: Conversation) -> object:
+    """How many turns the session had when it was last read, once that is over."""
+    idle = conversation._core.refining._task is None
+    return meta(bench, conversation.state.session_id).get(refining.REFINED) if idle else None
+
+
+async def test_after_a_compaction_it_reads_what_was_summed_up(bench: Refined) -> None:
+    bench.refine = "auto"
+    bench.side = [{"text": NOTES}, {"text": json.dumps([wrote("project/a.md", "A fact.")])}]
+    async with bench.open() as conversation:
+        await say(conversation, "The word is quail")
+        await say(conversation, "And the other one is owl")
+        assert isinstance(await conversation.command("/compact"), Switched)
+        await until(lambda: HINT in told(conversation))
+        session = conversation.state.session_id
+        await say(conversation, "Going on")
+        assert meta(bench, session)[refining.REFINED] == 2
+    _, request = side_requests(bench)
+    text = request["messages"][0]["content"][0]["text"]
+    assert text.count("The word is quail") == 1
+    assert text.count("And the other one is owl") == 1
+    assert NOTES not in text
+
+
+# A run over three sessions -------------------------------------------------------------------------
+
+
+async def test_learned_refined_found_wrong_and_undone_two_steps_back(bench: Refined) -> None:
+    first = "Deploy on Fridays.\nUse make deploy.\n"
+    bench.steps["default"] = [
+        {"tools": [{"name": "remember", "input": {"label": "deploy", "content": first}}]},
+        {"text": "I will remember."},
+    ]
+    async with bench.open(name="one") as conversation:
+        await say(conversation, "Remember: we deploy on Fridays, with make deploy")
+    learned = bench.files()
+    assert learned["project/deploy.md"] == first.encode()
+
+    bench.steps["default"] = [{"text": "Noted."}]
+    bench.proposes(
+        [
+            edited("project/deploy.md", "Use make deploy.", "Use make ship.", "the target has a new name"),
+            wrote("global/days.md", "Fridays are for deploying.", "the same everywhere"),
+        ]
+    )
+    async with bench.open(name="two") as conversation:
+        await say(conversation, "The target is called ship now")
+        await refine(conversation)
+    refined = bench.files()
+    assert refined["project/deploy.md"] == b"Deploy on Fridays.\nUse make ship.\n"
+
+    bench.proposes([edited("project/deploy.md", "Fridays", "Mondays", "another day")])
+    async with bench.open(name="three") as conversation:
+        await say(conversation, "What do you know?")
+        assert "Use make ship." in bench.requests[-1]["system"]
+        await refine(conversation)
+        assert b"Mondays" in bench.files()["project/deploy.md"]
+        assert (await lines(conversation, "/refine undo"))[1:] == ["    put back project/deploy.md"]
+        assert bench.files() == refined
+        undone = await lines(conversation, "/refine undo")
+        assert "session 'two', manual" in undone[0]
+        assert undone[1:] == ["    put back project/deploy.md", "    removed global/days.md"]
+        assert bench.files() == learned
+        await say(conversation, "And now?")
+        assert "Use make deploy." in bench.requests[-1]["system"]
+        log = [line for line in await lines(conversation, "/refine history") if not line.startswith(" ")]
+        assert [line.partition(" · ")[2] for line in log] == [
+            "session 'three' · after 2 messages · manual (undone)",
+            "session 'two' · after 2 messages · manual (undone)",
+            "session 'one' · after 2 messages · remember",  # the request and the call
+        ]
+
+
+def test_a_cooldown_is_twenty_minutes() -> None:
+    assert timedelta(seconds=refining.COOLDOWN) == timedelta(minutes=20)
+    assert refining.TURNS == 25
