@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
 from tau.conversation.opening import OpenSession
+from tau.conversation.standing import InForce
 from tau.conversation.state import ServerInfo, ToolInfo
 from tau.conversation.totals import Totals
 from tau.conversation.workbench import Workbench
 from tau.errors import UsageError
-from tau.memory.desk import Desk, Standing
+from tau.memory.desk import Standing
 from tau.models.registry import PreparedModel, prepare
 from tau.sessions.lineage import Read
 
@@ -46,10 +47,8 @@ class Answerer:
         ask: Puts a call to a person; None where there is nobody.
         make_room: Awaited before each model call: a conversation that gets too long may be compacted.
         on_unsaved: Told why what was said is not on disk, and with "" when it is again.
-        tell: Told what the person should know of the tools, such as why a server cannot be used, a line each.
         read: Opens a session of the conversation's store for reading.
-        desk: The memory of the directory.
-        stands: Told what stands in every prompt each time that it was read.
+        in_force: What stands in every prompt; tells the person what they should know of it and of the tools.
 
     Attributes:
         model: The model in force; None while there is none.
@@ -65,10 +64,8 @@ class Answerer:
         ask: Ask | None,
         make_room: Callable[[], Awaitable[None]],
         on_unsaved: Callable[[str], None],
-        tell: Callable[[str], None],
         read: Read,
-        desk: Desk,
-        stands: Callable[[Standing], None],
+        in_force: InForce,
     ) -> None:
         self.model: PreparedModel | None = None
         self.runner: AgentRunner | None = None
@@ -78,10 +75,8 @@ class Answerer:
         self._ask = ask
         self._make_room = make_room
         self._on_unsaved = on_unsaved
-        self._workbench = Workbench(settings, tell, read=read, desk=desk)
-        self._tell = tell
-        self._desk = desk
-        self._stands = stands
+        self._workbench = Workbench(settings, in_force.tell, read=read, desk=in_force.desk)
+        self._in_force = in_force
         self._hands_over = not one_shot
         self._beginning: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
@@ -151,16 +146,16 @@ class Answerer:
             self._beginning = asyncio.create_task(self._begin())
         if self._beginning is not None:
             await asyncio.shield(self._beginning)  # who waits may be cancelled; what is written is told
-        standing = await asyncio.to_thread(self._desk.standing)
+        standing = await asyncio.to_thread(self._in_force.read)
         if not self._reads_memory and standing.text:
             standing = replace(standing, notices=(*standing.notices, _NOT_READ))
         if self.runner is not None:
             self.runner.instruct(self._prompt(standing))
-        self._stands(standing)
+        self._in_force.take(standing)
 
     async def _begin(self) -> None:
-        for line in await asyncio.to_thread(self._desk.begin):
-            self._tell(line)
+        for line in await asyncio.to_thread(self._in_force.desk.begin):
+            self._in_force.tell(line)
 
     def _prompt(self, standing: Standing = _NOTHING) -> str:
         from tau.agent.prompt import system_prompt

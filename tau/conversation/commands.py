@@ -321,17 +321,17 @@ async def _tools(core: Core, rest: str) -> CommandResult:
 
 
 async def _goal(core: Core, rest: str) -> CommandResult:
-    return await core.at_desk(memories.goal, rest)
+    return await core.in_force.at_desk(memories.goal, rest)
 
 
 async def _memory(core: Core, rest: str) -> CommandResult:
-    return await core.at_desk(memories.memory, rest)
+    return await core.in_force.at_desk(memories.memory, rest)
 
 
 async def _refine(core: Core, rest: str) -> CommandResult:
     match rest.lower():
         case "history" | "undo" as word:
-            return await core.at_desk(memories.memory, word)
+            return await core.in_force.at_desk(memories.memory, word)
         case "accept":
             return await core.refining.accept()
     return await core.refining.by_hand(rest)

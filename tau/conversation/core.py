@@ -25,8 +25,8 @@ from tau.conversation.own_commands import RUNS, OwnCommand, OwnCommands, carried
 from tau.conversation.questions import Questions
 from tau.conversation.refining import Refining
 from tau.conversation.said import Said
+from tau.conversation.standing import InForce
 from tau.conversation.state import (
-    CommandResult,
     ConversationState,
     ModelChoice,
     Opening,
@@ -49,8 +49,6 @@ from tau.events import (
     UsageReported,
 )
 from tau.masking import mask_content
-from tau.memory import goals
-from tau.memory.desk import Desk, Standing
 from tau.models.info import ModelInfo
 from tau.sessions.catalog import Catalog
 from tau.sessions.registry import open_store
@@ -88,11 +86,8 @@ class Core(InHand):
         self._titling = Titling(self)
         self._own_commands = OwnCommands(self)
         self._leaves = False
-        self.desk = Desk(settings, bare=request.bare)
-        self.desk.said = self._said
-        self.desk.about = lambda: tooling.about(self.state)
-        self.standing = Standing()
-        self.refining = Refining(self, self.desk, self._tell, self._reread)
+        self.in_force = InForce(self)
+        self.refining = Refining(self, self.in_force)
         self.answerer = Answerer(
             settings,
             bare=request.bare,
@@ -100,44 +95,9 @@ class Core(InHand):
             ask=self.questions.ask if request.can_ask else None,
             make_room=self._make_room,
             on_unsaved=lambda reason: self.show(unsaved=reason),
-            tell=self._tell,
             read=self.read,
-            desk=self.desk,
-            stands=self._stands,
+            in_force=self.in_force,
         )
-
-    def _said(self) -> tuple[str, int]:
-        """The session in hand, and how many messages it has by now, also in the middle of a turn."""
-        state, session = self.state, self.session
-        return state.name or state.session_id, session.reader.count() if session else state.message_count
-
-    def _tell(self, line: str) -> None:
-        self.show(tool_problems=(*self.state.tool_problems, line))
-
-    def _stands(self, standing: Standing) -> None:
-        """What stands in every prompt was read: tell what is new of it, and show the goal."""
-        known = self.standing.notices
-        self.standing = standing
-        for line in standing.notices:
-            if line not in known:
-                self._tell(line)
-        self._show_goal(standing.goal)
-
-    def _show_goal(self, goal: goals.Goal | None) -> None:
-        self.show(goal=goals.line(goal) if goal else "")
-
-    async def at_desk(self, ask: Callable[[Desk, str], CommandResult], text: str) -> CommandResult:
-        """Read or change the memory or the goal on a thread, and show what stands then.
-
-        Raises:
-            TauError: It cannot be done; nothing was changed.
-        """
-        result = await asyncio.to_thread(ask, self.desk, text)
-        await self._reread()
-        return result
-
-    async def _reread(self) -> None:
-        self._stands(await asyncio.to_thread(self.desk.standing))
 
     # Opening ------------------------------------------------------------------------------------
 
@@ -264,8 +224,7 @@ class Core(InHand):
             finally:
                 self._emit = _nowhere
                 self._own_commands.told(accepted=accepted)
-            if self.standing.goal is not None:  # the model may have proposed that it is reached
-                self._show_goal((await asyncio.to_thread(self.desk.standing)).goal)
+            await self.in_force.after_turn()
             self.totals.measured(runner.reading.tokens, self.reader.count(), runner.reading.chars_a_token)
             if end.stop_reason != "error":
                 self.totals.turns += 1

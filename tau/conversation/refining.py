@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from tau.conversation.beside import Beside
 from tau.conversation.consent import UNDONE_BY, Waiting, changed
 from tau.conversation.in_hand import InHand
+from tau.conversation.standing import InForce
 from tau.conversation.state import CommandResult, Refused, Said
 from tau.display import one_line
 from tau.errors import TauError
 from tau.masking import mask_content
 from tau.memory import documents, entries, labels, proposals
 from tau.memory.applying import MemoryChanged
-from tau.memory.desk import Desk
 from tau.memory.documents import Document
 from tau.memory.entries import Entry, Source
 from tau.memory.history import History
@@ -70,20 +70,15 @@ class Refining:
 
     Args:
         hand: The session in hand.
-        desk: The memory of the directory.
-        tell: Tells the person something that they did not wait for.
-        reread: Has the conversation read again what stands in its prompts.
+        in_force: The memory of the directory, and what of it stands in prompts.
     """
 
-    def __init__(
-        self, hand: InHand, desk: Desk, tell: Callable[[str], None], reread: Callable[[], Awaitable[None]]
-    ) -> None:
+    def __init__(self, hand: InHand, in_force: InForce) -> None:
         self._hand = hand
-        self._desk = desk
-        self._tell = tell
-        self._reread = reread
+        self._desk = in_force.desk
+        self._in_force = in_force
         self._task: asyncio.Task[None] | None = None
-        self._waiting = Waiting(desk)
+        self._waiting = Waiting(in_force.desk)
         self._rests_until = 0.0
         self._by_hand = False
         self._failure_told = False
@@ -146,7 +141,7 @@ class Refining:
         task.cancel()
         await asyncio.wait({task})
         if task.cancelled() and self._by_hand:
-            self._tell("Memory was not refined: tau was left before that was over")
+            self._in_force.tell("Memory was not refined: tau was left before that was over")
 
     # One refinement -----------------------------------------------------------------------------
 
@@ -170,7 +165,7 @@ class Refining:
             log.info("What refining session %s took is not saved: %s", calls.session_id, error.line())
         self._task = None  # whoever reads that it is over may begin the next one
         for text in told:
-            self._tell(text)
+            self._in_force.tell(text)
 
     def _failed(self, begun: _Begun, reason: str) -> list[str]:
         log.info("Memory was not refined from session %s: %s", begun.calls.session_id, reason)
@@ -200,7 +195,9 @@ class Refining:
             return await self._change(begun, messages)
         except MemoryChanged as error:
             title = one_line(error.title)
-            self._tell(f"{title} was changed while memory was refined: that stays, and it is read again")
+            self._in_force.tell(
+                f"{title} was changed while memory was refined: that stays, and it is read again"
+            )
             try:
                 return await self._change(begun, messages)
             except MemoryChanged as again:
@@ -221,7 +218,7 @@ class Refining:
         entry = await _to_its_end(lambda: self._write(checked, begun.source))
         told = []
         if entry is not None:
-            await self._reread()
+            await self._in_force.reread()
             told.append("\n".join([f"Memory was refined ({begun.source.how}):", *changed(entry), UNDONE_BY]))
         if checked.consent:
             told.append("\n".join(await asyncio.to_thread(self._waiting.lines, checked.consent)))
@@ -302,7 +299,7 @@ class Refining:
         lines, entry = await _to_its_end(self._waiting.carry_out)
         if entry is not None:
             lines += ["Memory was changed:", *changed(entry), UNDONE_BY]
-            await self._reread()
+            await self._in_force.reread()
         return Said(lines) if lines else Refused("Nothing waits for your yes; /refine reads the session")
 
 
