@@ -53,7 +53,7 @@ lint: $(VENV)/.dev ## Style, types and layers
 check: lint test ## What pre-commit and CI run
 
 bench: $(VENV)/.dev ## Print the benchmarks, each ratio with its bar
-	@missed=0; for name in start tui screen turns tools stores listing recall recall_time input; do \
+	@missed=0; for name in start tui screen turns tools stores listing recall recall_time input tasks; do \
 		$(BIN)/python -m benchmarks.$$name || missed=1; done; exit $$missed
 
 lock: $(VENV)/.dev ## Pin what is installed now into constraints.txt

@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,12 @@ from tau.config.settings import (
     Settings,
     TuiSettings,
 )
+from tau.config.trust import Trust
 from tau.conversation.state import OpenRequest
 from tau.events import ToolCallRecord, to_line
 from tau.input.drafts import Drafts
 from tau.input.history import PromptHistory
+from tau.memory.desk import Desk
 from tau.sessions.file import open_store
 from tau.sessions.records import Message, MetaValue
 from tau.sessions.store import SessionWriter, StoreContext
@@ -127,6 +130,28 @@ TO_COMPACT: list[dict[str, Any]] = [
     },
 ]
 """What the model does then."""
+
+BUILD = """# Build
+
+- `make check` runs what CI runs; `make test` only the tests.
+- The tests need `PYTHONHASHSEED=0`.
+- `make wheel` writes to `dist/`, which is not under version control.
+"""
+
+REMEMBERED = (
+    ("wren", "global/answers", "Short answers, in the language of the question. No emoji.\n"),
+    ("heron", "project/build", BUILD.replace("make check", "tox").replace("make test", "tox -e py")),
+    ("dipper", "project/deploy", "# Deploy\n\n`make ship` deploys; only from `main`, never on a Friday.\n"),
+    ("amber", "project/build", BUILD),
+    ("amber", "project/deploy", "# Deploy\n\n`make ship` deploys.\n"),
+)
+"""Sessions, and what was remembered in them. The last one is taken back."""
+
+LEARNED = {
+    "label": "project/rounding",
+    "content": "Rates are rounded to four places, half even, and only when they are shown.\n",
+    "replace": False,
+}
 
 FILES = ("jobs/weekly.py", "tests/test_money.py", "tests/test_nightly.py", "docs/nightly-run.md")
 SENT = (
@@ -242,6 +267,7 @@ LISTS = (
 )  # fmt: skip
 LOOKS = (
     Look((120, 40), names=(*TOGETHER, *ALONE)),
+    Look((120, 30), names=("memory", "memory-changes", "remembered")),
     Look((80, 24), suffix="-80x24", names=TOGETHER),
     Look((80, 24), names=LISTS),
     Look((120, 40), "light", "-light", ("conversation",)),
@@ -465,6 +491,35 @@ async def of_lists(stage: Stage) -> None:
         await tau.press("escape")
 
 
+async def of_memory(stage: Stage) -> None:
+    """What is remembered, how it changed, and what one key takes back."""
+    stage.write("AGENTS.md", "# Quail\n\nRun `make check` before you say that something is done.\n")
+    Trust(stage.settings.places).add(stage.directory)
+    desk = Desk(stage.settings)
+    desk.begin()
+    for session, label, content in REMEMBERED:
+        desk.said = partial(lambda name: (name, 14), session)
+        desk.remember(label, content, replace=True, origin="")
+    desk.undo()
+    desk.goal_file().set("the nightly job runs a week without a failure")
+    desk.goal_file().note("the import of quail.rates is mended", met=False)
+    stage.play([{"tools": [call("remember", **LEARNED)]}, {"text": "Noted: four places, half even."}])
+    async with stage.app(name="lark") as tau:
+        await tau.send("Remember: rates are rounded to four places, half even.")
+        await tau.shows("Noted: four places")
+        await tau.ready()
+        tau.save("remembered")
+        await tau.send("/memory")
+        await tau.shows("This project")
+        await tau.press("down", "down")
+        await tau.until(lambda: True)
+        tau.save("memory")
+        await tau.press("tab", "down", "down")
+        await tau.shows("tox")
+        tau.save("memory-changes")
+        await tau.back()
+
+
 async def of_the_transcript(stage: Stage) -> None:
     """The cursor over the blocks, find, going back, a summary."""
     async with stage.app(resume="amber") as tau:
@@ -519,6 +574,7 @@ SCENES: dict[Callable[[Stage], Awaitable[None]], Collection[str]] = {
         "left-draft", "palette", "palette-typed", "models", "themes", "tools", "help", "files", "commands",
         "history",
     ),
+    of_memory: ("remembered", "memory", "memory-changes"),
     of_the_transcript: ("blocks", "find", "rewind", "compacted"),
     of_calls: ("question", "cards", "waiting", "cancelled"),
 }  # fmt: skip

@@ -14,6 +14,9 @@
     │   ├── MessageExists        an append would overwrite
     │   └── StoreWriteFailed     the disk refused; nothing was counted
     ├── MemoryRefused            a memory file that is not read or changed
+    ├── TaskRefused              task memory that is not read or changed
+    ├── JournalRefused           a file of .memory/ or .session-log/ that is not read or changed
+    │   └── JournalChanged       somebody else changes it all the time
     ├── PluginError              an entry point that does not load
     ├── ModelError               a model that cannot be used
     │   ├── ModelNotReady        a key, package, server or file is missing
@@ -67,6 +70,18 @@ class PluginError(TauError):
 
 class MemoryRefused(TauError):
     """A memory file, or the folder of one, that cannot be read or changed as asked."""
+
+
+class JournalRefused(TauError):
+    """A file of `.memory/` or `.session-log/` that cannot be read or changed as asked."""
+
+
+class JournalChanged(JournalRefused):
+    """A file that somebody else changes whenever it is about to be written; nothing was written."""
+
+
+class TaskRefused(TauError):
+    """A task, or the database of tasks, that cannot be read or changed as asked."""
 
 
 class StoreError(TauError):

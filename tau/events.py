@@ -9,9 +9,10 @@ Every turn yields exactly one `TurnEnd`, and it is the last event of the turn.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 StopReason: TypeAlias = Literal[
     "end_turn",
@@ -35,8 +36,7 @@ Approval: TypeAlias = Literal["", "not_needed", "allowed", "approved", "denied"]
 person (or for want of one)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Tokens of one or more model calls, as the provider counted them; each token is in one field only.
 
     Attributes:
@@ -68,8 +68,7 @@ class Usage:
 # Turn events ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStarted:
+class TurnStarted(msgspec.Struct, frozen=True):
     """The person's message was accepted; it is the next message of the history.
 
     `images` are the labels of those that went along, such as ``[Image: a.png · 120 kB · 800×600]``.
@@ -79,29 +78,25 @@ class TurnStarted:
     images: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(msgspec.Struct, frozen=True):
     """A piece of the reply. Neighbouring deltas may be merged on the way to a channel."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(msgspec.Struct, frozen=True):
     """A piece of the model's reasoning. Neighbouring deltas may be merged."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class MessageEnd:
+class MessageEnd(msgspec.Struct, frozen=True):
     """One assistant message is complete; `text` is the whole of its text, for a final full render."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUseStarted:
+class ToolUseStarted(msgspec.Struct, frozen=True):
     """A tool call begins to run."""
 
     tool_use_id: str
@@ -110,16 +105,14 @@ class ToolUseStarted:
     tier: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutputDelta:
+class ToolOutputDelta(msgspec.Struct, frozen=True):
     """Output of a running tool, as it comes."""
 
     tool_use_id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUseEnded:
+class ToolUseEnded(msgspec.Struct, frozen=True):
     """A tool call is over. `duration` is in seconds; `rule` names the pattern by which it was ``allowed``."""
 
     tool_use_id: str
@@ -131,8 +124,7 @@ class ToolUseEnded:
     rule: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalAsked:
+class ApprovalAsked(msgspec.Struct, frozen=True):
     """A tool call waits for a person; answered through `Conversation.answer`.
 
     Attributes:
@@ -153,8 +145,7 @@ class ApprovalAsked:
     preview: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalClosed:
+class ApprovalClosed(msgspec.Struct, frozen=True):
     """A question needs no answer any more: it got one, or its turn was cancelled, which means no.
 
     `reason` is what the person said with a no, or empty.
@@ -165,8 +156,7 @@ class ApprovalClosed:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRetrying:
+class ModelRetrying(msgspec.Struct, frozen=True):
     """The provider is throttled or away; the call is made again after `delay` seconds."""
 
     attempt: int
@@ -174,8 +164,7 @@ class ModelRetrying:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class UsageReported:
+class UsageReported(msgspec.Struct, frozen=True):
     """The provider's count for the model call that just ended.
 
     A `side` call, such as one for a summary, costs tokens and says nothing of the conversation's size.
@@ -185,8 +174,7 @@ class UsageReported:
     side: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+class Compacted(msgspec.Struct, frozen=True):
     """The conversation goes on in a new session, which begins with a summary of the one before.
 
     Attributes:
@@ -202,16 +190,14 @@ class Compacted:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True):
     """One sentence for the person: what happened, to what, and what to do."""
 
     text: str
     level: Level = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnd:
+class TurnEnd(msgspec.Struct, frozen=True):
     """The turn is over. `notice` is the sentence a channel shows for this stop reason, or empty.
 
     `duration` is in seconds; `usage` is the sum over the turn's model calls.
@@ -219,7 +205,7 @@ class TurnEnd:
 
     stop_reason: StopReason
     notice: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     duration: float = 0.0
 
 
@@ -243,23 +229,20 @@ TurnEvent: TypeAlias = (
 # The person's own commands -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CommandStarted:
+class CommandStarted(msgspec.Struct, frozen=True):
     """A command of the person's begins to run; `shared` says whether the model will be told of it."""
 
     command: str
     shared: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CommandOutput:
+class CommandOutput(msgspec.Struct, frozen=True):
     """Output of the running command, as it comes. Neighbouring ones may be merged."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEnded:
+class CommandEnded(msgspec.Struct, frozen=True):
     """The command is over, or was not run; the last event of each.
 
     Attributes:
@@ -287,8 +270,7 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallRecord:
+class ToolCallRecord(msgspec.Struct, frozen=True):
     """A finished call of any tier.
 
     Attributes:
@@ -306,12 +288,11 @@ class ToolCallRecord:
     tool_use_id: str
     rule: str = ""
     message: str = ""
-    at: str = field(default_factory=utc_now)
+    at: str = msgspec.field(default_factory=utc_now)
     kind: Literal["tool_call"] = "tool_call"
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRecord:
+class ApprovalRecord(msgspec.Struct, frozen=True):
     """A question about a call and its decision; `patterns` are those that ``always`` approved."""
 
     tool: str
@@ -320,42 +301,38 @@ class ApprovalRecord:
     tool_use_id: str
     reason: str = ""
     patterns: Sequence[str] = ()
-    at: str = field(default_factory=utc_now)
+    at: str = msgspec.field(default_factory=utc_now)
     kind: Literal["approval"] = "approval"
 
 
-@dataclass(frozen=True, slots=True)
-class TurnLimitRecord:
+class TurnLimitRecord(msgspec.Struct, frozen=True):
     """A turn that ended at a limit of the configuration."""
 
     stop_reason: StopReason
     limit: int
-    at: str = field(default_factory=utc_now)
+    at: str = msgspec.field(default_factory=utc_now)
     kind: Literal["turn_limit"] = "turn_limit"
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeRecord:
+class NoticeRecord(msgspec.Struct, frozen=True):
     """A sentence the person was shown."""
 
     text: str
     level: Level = "info"
-    at: str = field(default_factory=utc_now)
+    at: str = msgspec.field(default_factory=utc_now)
     kind: Literal["notice"] = "notice"
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRecord:
+class ErrorRecord(msgspec.Struct, frozen=True):
     """A failure, with the place it came from."""
 
     where: Literal["model", "context", "interrupt", "tier_gate"]
     message: str
-    at: str = field(default_factory=utc_now)
+    at: str = msgspec.field(default_factory=utc_now)
     kind: Literal["error"] = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class SharedCommandRecord:
+class SharedCommandRecord(msgspec.Struct, frozen=True):
     """A command that the person ran, whose output goes along with their next message.
 
     Attributes:
@@ -373,7 +350,7 @@ class SharedCommandRecord:
     duration: float
     messages: int
     shared_id: str
-    at: str = field(default_factory=utc_now)
+    at: str = msgspec.field(default_factory=utc_now)
     kind: Literal["shared_command"] = "shared_command"
 
 
@@ -393,7 +370,7 @@ _KINDS: dict[str, type[AgentEvent]] = {
 
 def to_line(event: AgentEvent) -> dict[str, Any]:
     """An agent event as the flat object that is stored; `kind` and `at` lead."""
-    fields = asdict(event)
+    fields = msgspec.structs.asdict(event)
     return {"kind": fields.pop("kind"), "at": fields.pop("at"), **fields}
 
 
@@ -402,7 +379,7 @@ def from_line(line: Mapping[str, Any]) -> AgentEvent | None:
     kind = _KINDS.get(str(line.get("kind")))
     if kind is None:
         return None
-    names = kind.__dataclass_fields__
+    names = kind.__struct_fields__
     try:
         return kind(**{key: value for key, value in line.items() if key in names})
     except TypeError:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from strands import Agent
 
+from tau.agent import wrapper
 from tau.agent.history import begins_turn, is_summary
 from tau.agent.reading import ContextReading
 from tau.agent.recorder import Recorder
@@ -25,6 +26,7 @@ from tau.agent.windows import LEAST_TRANSCRIPT, transcript_room, window
 from tau.config.settings import AgentSettings, ContextSettings
 from tau.errors import StoreError
 from tau.events import UsageReported
+from tau.journal.wrapping import WrapAsk
 from tau.masking import mask_content
 from tau.memory.documents import Document
 from tau.sessions.attached import own_text
@@ -250,6 +252,30 @@ class Compaction:
                 raise
             answer, shown = await ask(room=half)  # the window is not declared
         return Proposal(answer, shown, origins(messages, self._says_own_words))
+
+    async def wrap(
+        self, messages: Sequence[Message], asks: Sequence[WrapAsk], *, emit: Emit
+    ) -> tuple[str, str]:
+        """What a model answers of a session at its close, and what came into it from outside. Writes nothing.
+
+        Args:
+            messages: The conversation, from its record; at least one message.
+            asks: What to ask, at least one.
+            emit: Gets what the calls took, and waits for a throttled provider.
+
+        Raises:
+            SummaryFailed: There is no answer to use.
+        """
+        room, limit = transcript_room(self._agent.aux_model), self._context.prune_result_chars
+        ask = partial(wrapper.ask, self._summarizer(emit), messages, asks, limit=limit)
+        try:
+            answer = await ask(room=room)
+        except SummaryFailed as error:
+            half = size(messages) // 2
+            if not error.overflow or room is not None or half < LEAST_TRANSCRIPT:
+                raise
+            answer = await ask(room=half)  # the window is not declared
+        return answer, origins(messages, self._says_own_words)
 
     def _says_own_words(self, name: str) -> bool:
         return bool(getattr(self._agent.tool_registry.registry.get(name), "own_words", False))

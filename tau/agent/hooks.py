@@ -17,7 +17,7 @@ from strands.hooks import (
 )
 
 from tau.agent import notices
-from tau.agent.history import clean_text, cut_off
+from tau.agent.history import clean_text
 from tau.events import ToolStatus
 from tau.masking import mask_all, mask_content
 from tau.tools.spill import spill_result
@@ -62,7 +62,7 @@ class TurnHooks(HookProvider):
         response = event.stop_response
         if turn is not None and response is not None and response.stop_reason == "cancelled":
             # The SDK drops what was streamed; the person has read it, so the history keeps it.
-            response.message["content"] = [{"text": cut_off(turn.shown)}]
+            response.message["content"] = [{"text": self._runner.cut_off(turn)}]
 
     async def _before_tool(self, event: BeforeToolCallEvent) -> None:
         tier = _tier(event.selected_tool)

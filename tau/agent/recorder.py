@@ -27,6 +27,7 @@ from tau.agent.history import (
     tool_use_ids,
     without_secrets,
 )
+from tau.agent.streaming import with_cut_reasoning, without_cut_reasoning
 from tau.errors import StoreError, TauError
 from tau.sessions.attached import own_text
 from tau.sessions.records import AgentState, Message, StoredMessage, title_of
@@ -79,7 +80,12 @@ def read_back(writer: SessionWriter) -> ReadBack:
         # The window's count is not below what is recorded, so it cannot be true: hide nothing.
         first = 0
     messages = [
-        StoredMessage(item.index, decode_bytes_values(item.message), item.created_at, item.redacted)
+        StoredMessage(
+            item.index,
+            without_cut_reasoning(decode_bytes_values(item.message)),
+            item.created_at,
+            item.redacted,
+        )
         for item in writer.messages(offset=first)
     ]
     return ReadBack(
@@ -117,6 +123,7 @@ class Recorder(SessionManager[Agent]):
         self._scratched = bool(writer.scratch())
         self._results_kept = True  # by the process before, for all that is known
         self._asking = ""
+        self._cut_reasoning = ""
         self._recorded: list[StoredMessage] = []
         self._synced: AgentState | None = None
         self._finished: dict[str, dict[str, Any]] = {}
@@ -138,7 +145,10 @@ class Recorder(SessionManager[Agent]):
         else:
             self._asking = message.get("tracking_id", "")
         clean(message)
-        kept = without_secrets(message) if message["role"] == "assistant" else message
+        kept = message
+        if message["role"] == "assistant":
+            kept = without_secrets(with_cut_reasoning(message, self._cut_reasoning))
+            self._cut_reasoning = ""
         self._waiting.append(encode_bytes_values(kept))
         self.write_waiting()
 
@@ -232,6 +242,13 @@ class Recorder(SessionManager[Agent]):
         except (TauError, ValueError) as error:
             log.info("A result that was kept in session %s cannot be read: %s", self.session_id, error)
             return None
+
+    def thought_before(self, reasoning: str) -> None:
+        """The assistant's next message is a reply that was cut off, and this was shown before it.
+
+        It is recorded with the message; the model is not sent it again.
+        """
+        self._cut_reasoning = reasoning
 
     def keep_scratch(self, text: str) -> None:
         """Keep text of a reply that still streams, in case the process dies before it is recorded."""

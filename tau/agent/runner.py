@@ -33,6 +33,7 @@ from tau.agent.permission import Ask, Permission
 from tau.agent.reading import ContextReading
 from tau.agent.recorder import ReadBack, Recorder, read_back
 from tau.agent.retry import Retry
+from tau.agent.streaming import Streamed, read_scratch
 from tau.agent.turn import Call, CountUsage, Emit, Turn
 from tau.agent.windows import window
 from tau.config.settings import AgentSettings, CompactionSettings, ContextSettings
@@ -143,7 +144,7 @@ class AgentRunner:
         self.running: Turn | None = None
         self._task: asyncio.Task[str] | None = None
         self._last_notice = ""
-        self._cut = writer.scratch()
+        self._cut = read_scratch(writer.scratch())
         self._window = window(
             settings,
             self._context,
@@ -237,7 +238,7 @@ class AgentRunner:
             if turn.cancelled:
                 stop_reason, notice = "cancelled", notices.CANCELLED
             self._end_open_calls(turn)
-            if turn.shown.strip():
+            if turn.shown:
                 await self._keep_shown(turn)
             self._last_notice = notice
             self._record_end(stop_reason, notice)
@@ -314,13 +315,14 @@ class AgentRunner:
         said = [{"text": clean_text(text)}] if text.strip() or not attached else []
         message = with_attached({"role": "user", "content": said}, attached)
         last = dict(self._agent.messages[-1]) if self._agent.messages else None
-        cut, self._cut = self._cut.strip(), ""
-        if cut and last is not None and last["role"] == "assistant" and holds(last, cut):
-            cut = ""  # killed after the reply was recorded, and before what streamed was let go
+        cut, self._cut = self._cut, Streamed()
+        if last is not None and last["role"] == "assistant" and holds(last, cut.text):
+            cut = Streamed()  # killed after the reply was recorded, and before what streamed was let go
         answered = last is None or (last["role"] == "assistant" and not tool_use_ids(last))
         if answered and not cut:
             return [message]
-        notice = cut_off(cut) if cut else f"({self._last_notice or UNFINISHED_NOTICE})"
+        notice = cut_off(cut.text.lstrip()) if cut else f"({self._last_notice or UNFINISHED_NOTICE})"
+        self._recorder.thought_before(cut.reasoning)
         prompt = [{"role": "assistant", "content": [{"text": notice}]}, message]
         if answered:  # what the cut reply answers could not be written
             prompt.insert(0, {"role": "user", "content": [{"text": LOST_REQUEST}]})
@@ -398,11 +400,16 @@ class AgentRunner:
         history = self._agent.messages
         if history and tool_use_ids(dict(history[-1])):
             return
-        turn.closing = cut_off(turn.shown)
-        turn.shown = ""
+        turn.closing = self.cut_off(turn)
+        turn.shown = Streamed()
         async for _ in self._agent.stream_async([]):
             pass
         turn.emit(MessageEnd(turn.closing))
+
+    def cut_off(self, turn: Turn) -> str:
+        """The text of the reply that was cut off, which is the next one to be recorded."""
+        self._recorder.thought_before(turn.shown.reasoning)
+        return cut_off(turn.shown.text)
 
     async def before_model_call(self) -> None:
         """What a model call waits for: tools that come late, and room in the window."""
@@ -468,8 +475,7 @@ class AgentRunner:
                 message=str(self._agent.messages[-1].get("tracking_id", "")),
             )
         )
-        desk = self.tool_context.desk if self.tool_context is not None else None
-        for line in desk.take_news() if desk is not None else ():
+        for line in self.tool_context.take_news() if self.tool_context is not None else ():
             self._emit(Notice(line))
             self._record(NoticeRecord(line))
 

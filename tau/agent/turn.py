@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tau.agent.history import clean_text, text_of
+from tau.agent.streaming import Kind, Streamed, scratched
 from tau.events import (
     Approval,
     MessageEnd,
@@ -38,8 +39,8 @@ class Turn:
     """What is known of the running turn.
 
     Attributes:
-        shown: Text of the reply that streams, until its message is recorded.
-        unsettled: The end of it that may be the beginning of a secret.
+        shown: What was shown of the reply that streams, until its message is recorded.
+        unsettled: The end of what streamed that may be the beginning of a secret.
         usage: Tokens of the turn's model calls so far.
         counted: Tokens of the call that has just ended, until somebody takes them.
         cancelled: Whether the person stopped it.
@@ -53,7 +54,7 @@ class Turn:
     def __init__(self, emit: Emit, count_usage: CountUsage) -> None:
         self.emit = emit
         self._count_usage = count_usage
-        self.shown = ""
+        self.shown = Streamed()
         self.unsettled = ""
         self.usage = Usage()
         self.counted: Usage | None = None
@@ -65,18 +66,12 @@ class Turn:
         self.denied: set[str] = set()
 
     def take(self, event: dict[str, Any]) -> str:
-        """Turn one event of the SDK's stream into tau's. Returns the text that it added to the reply."""
+        """Turn one event of the SDK's stream into tau's. Returns what the scratch keeps of it."""
         if isinstance(event.get("data"), str):
-            text = clean_text(event["data"])
-            if not self.cancelled:
-                self.shown += text
-                if text:
-                    self.emit(TextDelta(text))
-                return text
-        elif isinstance(event.get("reasoningText"), str):
-            if not self.cancelled:
-                self.emit(ReasoningDelta(clean_text(event["reasoningText"])))
-        elif event.get("type") == "tool_stream":
+            return self._streamed("text", clean_text(event["data"]))
+        if isinstance(event.get("reasoningText"), str):
+            return self._streamed("reasoning", clean_text(event["reasoningText"]))
+        if event.get("type") == "tool_stream":
             stream = event["tool_stream_event"]
             if isinstance(stream["data"], str):
                 self.emit(ToolOutputDelta(stream["tool_use"]["toolUseId"], clean_text(stream["data"])))
@@ -84,8 +79,17 @@ class Turn:
             self._message(event["message"])
         return ""
 
+    def _streamed(self, kind: Kind, piece: str) -> str:
+        if self.cancelled or not piece:
+            return ""
+        self.emit(TextDelta(piece) if kind == "text" else ReasoningDelta(piece))
+        kept = scratched(piece, kind, self.shown.kind)
+        self.shown.add(kind, piece)
+        return kept
+
     def _message(self, message: dict[str, Any]) -> None:
-        self.shown = self.unsettled = ""
+        self.shown = Streamed()
+        self.unsettled = ""
         self.emit(MessageEnd(text_of(message)))
         counted = message.get("metadata", {}).get("usage")
         if counted:

@@ -25,6 +25,7 @@ def config() -> None:
 @shared_options
 def check() -> int:
     """Check every configuration file; exit 2 when one cannot be used."""
+    from tau.config.keys import left_without
     from tau.config.load import check as check_files
 
     findings = check_files(
@@ -44,6 +45,9 @@ def check() -> int:
         click.echo(f"error: {line}")
     for line in warnings:
         click.echo(f"warning: {line}")
+    if findings.loaded is not None:
+        for name, why in left_without(findings.loaded.settings.keys):
+            click.echo(f"note: no key does {name}: keys.{name} {why}")
     if not errors and not warnings:
         click.echo("No problems.")
     return 2 if errors else 0

@@ -36,11 +36,27 @@ _PROJECT_TEXT = """\
 
 @click.command()
 @click.option("--project", is_flag=True, help="Write a small tau.toml for the project in this directory.")
-def init(project: bool) -> int:
+@click.option(
+    "--memory",
+    is_flag=True,
+    help="Make the folder .memory/ of this checkout: its work log is on from then on.",
+)
+@click.option(
+    "--session-log",
+    is_flag=True,
+    help="Make the folder .session-log/ of this project, or yours outside one: contexts are on from then on.",
+)
+def init(project: bool, memory: bool, session_log: bool) -> int:
     """Write your own tau.toml, with every setting explained; or a project's.
 
     The folder for what is remembered of this directory is made as well. Nothing that exists is touched.
     """
+    if memory or session_log:
+        if memory:
+            _make_work_log()
+        if session_log:
+            _make_session_log()
+        return 0
     if project:
         path, text, mode = Path.cwd() / "tau.toml", _PROJECT_TEXT, 0o644
     else:
@@ -69,6 +85,37 @@ def _make_project_folder() -> None:
         click.echo(f"created: {one_line(str(path))}")
     if not created:
         click.echo(f"left as it is: {one_line(str(where.project))}")
+
+
+def _make_work_log() -> None:
+    from tau.config.load import real_directory
+    from tau.journal.work_place import FOLDER, root_of, switched_on
+
+    directory = real_directory(Path())
+    made, missing = switched_on(directory, resolve_places(os.environ))
+    for path in made:
+        click.echo(f"created: {one_line(str(path))}")
+    if not made:
+        click.echo(f"left as it is: {one_line(str(root_of(directory) / FOLDER))}")
+    if missing:
+        tell(missing)
+
+
+def _make_session_log() -> None:
+    from tau.config.load import real_directory
+    from tau.journal import contexts, durable
+
+    places = resolve_places(os.environ)
+    place = contexts.find(real_directory(Path()), places)
+    made = contexts.make(place)
+    for path in made:
+        click.echo(f"created: {one_line(str(path))}")
+    if not made:
+        click.echo(f"left as it is: {one_line(str(place.folder))}")
+    if doubt := durable.doubt(place.folder):
+        tell(f"Memory cannot persist here: {one_line(str(place.folder))} {doubt}")
+    if place.refused:
+        tell(place.refused)
 
 
 def _user_text() -> str:

@@ -36,6 +36,7 @@ ACTIONS = (
     Action("complete", ("tab",), "complete a command or a file; else on to the cards", "prompt"),
     Action("history", ("ctrl+r",), "search what was sent before", "prompt"),
     Action("editor", ("ctrl+g",), "go on writing in $VISUAL or $EDITOR", "prompt"),
+    Action("paste", ("ctrl+v",), "paste an image of the clipboard; else what was copied here", "prompt"),
     Action("cancel", ("escape",), "cancel the running turn; what waits comes back", "conversation"),
     Action(
         "interrupt",
@@ -54,6 +55,8 @@ ACTIONS = (
     Action("sessions", ("f2",), "sessions: resume, filter, search, preview", "conversation"),
     Action("new", ("f3",), "new session; this one is kept", "conversation"),
     Action("events", ("f4",), "show or fold the events pane", "conversation"),
+    Action("memory", ("alt+m",), "memory: files, changes, undo", "conversation"),
+    Action("take-back", ("ctrl+t",), "take back what was just remembered", "conversation"),
     Action("accept-model", ("f5",), "while a model is offered: download it", "conversation"),
     Action("smaller-model", ("f8",), "while a model is offered: download the smaller one", "conversation"),
     Action(
@@ -109,13 +112,14 @@ def read_key(text: str) -> str:
 
 
 def read_keys(value: str | Sequence[str]) -> tuple[str, ...]:
-    """The keys of a setting: one, several in a list, or none in an empty text.
+    """The keys of a setting: one, several in a list, or none in an empty text or list.
 
     Raises:
         KeyProblem: One of them cannot be used.
     """
-    given = [value] if isinstance(value, str) else value
-    return tuple(dict.fromkeys(read_key(text) for text in given if text.strip()))
+    if isinstance(value, str):
+        return (read_key(value),) if value.strip() else ()
+    return tuple(dict.fromkeys(map(read_key, value)))
 
 
 def in_force(settings: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -141,6 +145,19 @@ def twice(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str, s
             first = owners.setdefault(key, name)
             if first != name:
                 found.append((name, key, first))
+    return found
+
+
+def left_without(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:
+    """Actions that no key does any more, each with why: its setting is empty, or another has its keys."""
+    keys = in_force(settings)
+    owners = {key: name for name in settings for key in keys.get(name, ())}
+    found = []
+    for action in ACTIONS:
+        if not keys[action.name]:
+            takers = ", ".join(dict.fromkeys(owners[key] for key in action.keys if key in owners))
+            taken = f"is not set, and {takers} took {listed(action.keys)}"
+            found.append((action.name, "is empty" if action.name in settings else taken))
     return found
 
 

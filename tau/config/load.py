@@ -24,6 +24,7 @@ from tau.config.settings import (
     PluginsSettings,
     SessionsSettings,
     Settings,
+    TasksSettings,
     TuiSettings,
 )
 from tau.config.toml_file import Document, TomlFile, read_toml
@@ -316,6 +317,7 @@ class _Reading:
             context=table("context", ContextSettings),
             compaction=table("compaction", CompactionSettings),
             memory=table("memory", MemorySettings),
+            tasks=table("tasks", TasksSettings),
             tui=table("tui", TuiSettings),
             plugins=table("plugins", PluginsSettings),
             approvals=table("approvals", ApprovalSettings),

@@ -20,6 +20,7 @@ from tau.config.settings import (
     PluginsSettings,
     PriceSettings,
     SessionsSettings,
+    TasksSettings,
     TuiSettings,
 )
 from tau.config.toml_file import Document, TomlFile
@@ -32,6 +33,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "context": ContextSettings,
     "compaction": CompactionSettings,
     "memory": MemorySettings,
+    "tasks": TasksSettings,
     "tui": TuiSettings,
     "plugins": PluginsSettings,
     "approvals": ApprovalSettings,

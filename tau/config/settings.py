@@ -16,6 +16,7 @@ Window: TypeAlias = Annotated[int, msgspec.Meta(ge=2, le=1_000_000_000)]
 ContextWindow: TypeAlias = Annotated[int, msgspec.Meta(ge=1_000, le=1_000_000_000)]
 Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
 ResultChars: TypeAlias = Annotated[int, msgspec.Meta(gt=5_200, le=1_000_000_000)]
+Days: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=36_500)]
 MemoryChars: TypeAlias = Annotated[int, msgspec.Meta(ge=1_000, le=1_000_000_000)]
 
 
@@ -93,6 +94,12 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     max_chars: MemoryChars = 24_000
     refine: Literal["auto", "off"] = "off"
+
+
+class TasksSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[tasks]``: the days after which finished tasks are purged, and those never begun archived."""
+
+    max_age_days: Days = 30
 
 
 class TuiSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,6 +184,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     context: ContextSettings = ContextSettings()
     compaction: CompactionSettings = CompactionSettings()
     memory: MemorySettings = MemorySettings()
+    tasks: TasksSettings = TasksSettings()
     tui: TuiSettings = TuiSettings()
     plugins: PluginsSettings = PluginsSettings()
     approvals: ApprovalSettings = ApprovalSettings()

@@ -18,6 +18,7 @@ from tau.errors import UsageError
 from tau.memory.desk import Standing
 from tau.models.registry import PreparedModel, prepare
 from tau.sessions.lineage import Read
+from tau.tasks.standing import TASK_TOOLS
 
 if TYPE_CHECKING:
     from tau.agent.permission import Ask
@@ -29,11 +30,12 @@ SERVER_WAIT = 5.0
 """Seconds after their start that an interactive turn waits for servers of tools; later ones join in."""
 
 _NOTHING = Standing()
-_OF_MEMORY = frozenset({"agent_info", "goal_progress", "remember"})
+_OF_MEMORY = frozenset({"agent_info", "goal_progress", "record_lesson", "remember"}) | TASK_TOOLS
 """Tools that a model which reads no memory is not given either: each takes room of its short list."""
 
 _NOT_READ = (
-    "The model that runs here has no room for memory files, project files and goals: it reads none of them"
+    "The model that runs here has no room for memory files, project files, goals and tasks: "
+    "it reads none of them"
 )
 
 
@@ -75,7 +77,14 @@ class Answerer:
         self._ask = ask
         self._make_room = make_room
         self._on_unsaved = on_unsaved
-        self._workbench = Workbench(settings, in_force.tell, read=read, desk=in_force.desk)
+        self._workbench = Workbench(
+            settings,
+            in_force.tell,
+            read=read,
+            desk=in_force.desk,
+            tasks=in_force.tasks,
+            work=in_force.work,
+        )
         self._in_force = in_force
         self._hands_over = not one_shot
         self._beginning: asyncio.Task[None] | None = None
@@ -154,7 +163,7 @@ class Answerer:
         self._in_force.take(standing)
 
     async def _begin(self) -> None:
-        for line in await asyncio.to_thread(self._in_force.desk.begin):
+        for line in await self._in_force.begin():
             self._in_force.tell(line)
 
     def _prompt(self, standing: Standing = _NOTHING) -> str:

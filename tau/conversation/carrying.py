@@ -97,7 +97,7 @@ class Carrier:
             tell=emit,
         )
         if due.cut is None:
-            hand.show(context_tokens=runner.reading.tokens)
+            hand.show_filled()
             return
         old, moved = hand.state.session_id, False
         hand.show(summarizing=True)
@@ -111,7 +111,7 @@ class Carrier:
         except TauError as error:
             runner.compaction.summary_failed()
             emit(Notice(f"The conversation was not compacted: {error.line()}", "warning"))
-            hand.show(context_tokens=runner.reading.tokens)
+            hand.show_filled()
         finally:
             hand.show(summarizing=False)
             if not moved:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Awaitable, Callable, Sequence
 
-from tau.conversation import memories
+from tau.conversation import context_commands, memories, renaming, work_command
 from tau.conversation.core import Core
 from tau.conversation.state import (
     Cleared,
@@ -23,6 +23,7 @@ from tau.conversation.state import (
     Switched,
     Themes,
 )
+from tau.conversation.work_notes import USER
 from tau.display import dollars, one_line, visible
 from tau.errors import TauError
 from tau.models.registry import choices
@@ -75,6 +76,27 @@ COMMANDS: Sequence[CommandSpec] = (
         "refine",
         "/refine [FOCUS|accept|history|undo]",
         "have the model read this session and change memory by it; undo takes the newest change back",
+    ),
+    CommandSpec(
+        "tasks",
+        "/tasks [show NAME|done NAME]",
+        "list what is looked into in this directory, show what was explored and what is next, or end it",
+    ),
+    CommandSpec(
+        "work",
+        "/work [resume N|new|task TEXT|undo]",
+        "show the work in hand and what can be resumed, take it up or begin other; undo takes a lesson back",
+    ),
+    CommandSpec(
+        "todo",
+        "/todo [N|add TEXT|new TITLE|use NAME]",
+        "show the active todo, tick item N, add one, make a todo file or take it; also open N, list, close",
+    ),
+    CommandSpec("load", "/load [CONTEXT]", "read what earlier sessions left of a context, to go on"),
+    CommandSpec(
+        "wrap",
+        "/wrap [quick] [CONTEXT ...|yes]",
+        "close the session: have the model save what was done, decided, left open and learned",
     ),
     CommandSpec("tools", "/tools", "show what the model may use, where it is from and how servers stand"),
     CommandSpec("theme", "/theme [NAME]", "choose the colours of the full-screen app, or take those"),
@@ -286,7 +308,8 @@ def _filled(state: ConversationState) -> str:
     else:
         filled = f"about {state.context_tokens:,} tokens · context_window declares how many the model holds"
     if state.compacts_at is not None:
-        filled += f" · compacts at {state.compacts_at:,}{share(state.compacts_at)}"
+        at = f"at {state.compacts_at:,}{share(state.compacts_at)}"
+        filled += f" · compacts {at if state.compaction == 'later' else state.compacts}"
     return filled
 
 
@@ -321,7 +344,10 @@ async def _tools(core: Core, rest: str) -> CommandResult:
 
 
 async def _goal(core: Core, rest: str) -> CommandResult:
-    return await core.in_force.at_desk(memories.goal, rest)
+    result = await core.in_force.at_desk(memories.goal, rest)
+    if rest and isinstance(result, Said):
+        core.in_force.notes.note(USER, f"goal: {rest}")
+    return result
 
 
 async def _memory(core: Core, rest: str) -> CommandResult:
@@ -337,6 +363,20 @@ async def _refine(core: Core, rest: str) -> CommandResult:
     return await core.refining.by_hand(rest)
 
 
+async def _tasks(core: Core, rest: str) -> CommandResult:
+    from tau.conversation.tasks_command import tasks
+
+    return await core.in_force.at_tasks(tasks, rest)
+
+
+async def _load(core: Core, rest: str) -> CommandResult:
+    return await context_commands.load(core, rest)
+
+
+async def _wrap(core: Core, rest: str) -> CommandResult:
+    return await core.wrapping.run(rest)
+
+
 async def _theme(core: Core, rest: str) -> CommandResult:
     return Themes(rest)
 
@@ -344,7 +384,7 @@ async def _theme(core: Core, rest: str) -> CommandResult:
 async def _name(core: Core, rest: str) -> CommandResult:
     if not rest:
         return Refused(f"This session is named {core.state.name or '(nothing)'}; /name NAME changes it")
-    core.rename(rest)
+    renaming.rename(core, rest)
     return Said([f"This session is now named {rest}."])
 
 
@@ -372,6 +412,11 @@ _HANDLERS: dict[str, Callable[[Core, str], Awaitable[CommandResult]]] = {
     "goal": _goal,
     "memory": _memory,
     "refine": _refine,
+    "tasks": _tasks,
+    "load": _load,
+    "wrap": _wrap,
+    "work": work_command.work,
+    "todo": work_command.todo,
     "tools": _tools,
     "theme": _theme,
     "name": _name,

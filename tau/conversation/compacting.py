@@ -12,11 +12,12 @@ from tau.events import Notice
 
 if TYPE_CHECKING:
     from tau.agent.compaction import Compaction, Cut
+    from tau.conversation.state import CompactionOutlook
     from tau.models.info import ModelInfo
 
 NOTHING = "there is nothing to summarize"
 CANCELLED = "Compaction cancelled; the session continues."
-SUMMARIZING = "The conversation is being summarized; Esc cancels that."
+SUMMARIZING = "The conversation is being summarized."
 
 REPLY_TOKENS = 4_096
 """Room for a reply where `max_tokens` does not say how long one may be."""
@@ -140,6 +141,24 @@ class Compactor:
             self._told = True
             tell(Notice(f"The conversation is still near the end of the model's window. {STUCK}", "warning"))
         return Due(None)
+
+    def outlook(
+        self, compaction: Compaction | None, *, point: int | None, tokens: int | None, in_turn: bool
+    ) -> CompactionOutlook:
+        """What will become of a compaction that comes by itself.
+
+        Args:
+            compaction: Of the agent that answers, if there is one.
+            point: Tokens from which on the conversation is compacted, or None.
+            tokens: About how many the next request has, or None.
+            in_turn: Whether a turn runs.
+        """
+        if point is None or tokens is None or tokens < point:
+            return "later"
+        if self._futile >= MOST_FUTILE:
+            return "never"
+        nothing_before = in_turn and compaction is not None and self._fitting(compaction, point) is None
+        return "after_turn" if nothing_before else "next"
 
     def tell_pruned(self, text: str, turn: object, tell: Callable[[Notice], None]) -> None:
         """Tell the person of results that were cut, unless this turn has said so, or `text` is empty."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tau.agent import notices
 from tau.config.settings import Settings
-from tau.conversation import commands
+from tau.conversation import commands, renaming
 from tau.conversation.bridge import Bridge
 from tau.conversation.core import Core
 from tau.conversation.engine import Engine
@@ -31,6 +31,7 @@ from tau.conversation.state import (
 )
 from tau.display import visible
 from tau.events import CommandEnded, CommandEvent, Decision, TurnEnd, TurnEvent
+from tau.memory.desk import Desk
 from tau.models.info import ModelInfo
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 
@@ -313,6 +314,22 @@ class Conversation:
     async def _tools(self) -> ToolListing:
         return self._core.tools()
 
+    async def look_at_memory(self, ask: Callable[[Desk], T]) -> T:
+        """Read the memory of the directory, on a thread.
+
+        Raises:
+            TauError: It cannot be read.
+        """
+        return await asyncio.to_thread(ask, self._core.in_force.desk)
+
+    async def change_memory(self, ask: Callable[[Desk], T]) -> T:
+        """Change the memory of the directory, on a thread; what stands in prompts is read again.
+
+        Raises:
+            TauError: It cannot be done; nothing was changed.
+        """
+        return await self._engine.call(self._core.in_force.at_desk(lambda desk, _: ask(desk), ""))
+
     async def models(self) -> list[ModelChoice]:
         """The roles with what is known of their models and what they are missing; may take a moment."""
         return await self._engine.call(self._core.models())
@@ -326,7 +343,7 @@ class Conversation:
         await self._engine.call(self._rename(session_id, name))
 
     async def _rename(self, session_id: str, name: str) -> None:
-        self._core.rename_session(session_id, name)
+        renaming.rename_session(self._core, session_id, name)
 
     async def close(self) -> None:
         """Stop the turn, make everything durable, let go of the session and end the engine.

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
 
 from tau.agent import notices
 from tau.config.settings import Settings
-from tau.conversation import prompts, roles, tooling
+from tau.conversation import context_commands, prompts, roles, tooling
 from tau.conversation.answerer import Answerer
 from tau.conversation.carrying import Carrier, Continuation
 from tau.conversation.compacting import CANCELLED, SUMMARIZING
-from tau.conversation.in_hand import InHand
-from tau.conversation.opening import SessionOpener
+from tau.conversation.in_hand import InHand, Look
+from tau.conversation.opening import OpenSession, SessionOpener
 from tau.conversation.own_commands import RUNS, OwnCommand, OwnCommands, carried
 from tau.conversation.questions import Questions
 from tau.conversation.refining import Refining
@@ -38,6 +40,7 @@ from tau.conversation.state import (
 from tau.conversation.stopping import Stopping
 from tau.conversation.switching import Switcher
 from tau.conversation.titling import Titling
+from tau.conversation.work_notes import AGENT, USER
 from tau.errors import CompactionCancelled, StoreError, TauError, UsageError
 from tau.events import (
     CommandEnded,
@@ -53,7 +56,14 @@ from tau.models.info import ModelInfo
 from tau.sessions.catalog import Catalog
 from tau.sessions.registry import open_store
 
+if TYPE_CHECKING:
+    from tau.agent.recorder import ReadBack
+    from tau.agent.runner import AgentRunner
+    from tau.conversation.wrapping import Wrapping
+
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 Emit = Callable[[TurnEvent], None]
 
@@ -88,6 +98,7 @@ class Core(InHand):
         self._leaves = False
         self.in_force = InForce(self)
         self.refining = Refining(self, self.in_force)
+        self._wrapping: Wrapping | None = None
         self.answerer = Answerer(
             settings,
             bare=request.bare,
@@ -114,7 +125,21 @@ class Core(InHand):
                 with suppress(StoreError):
                     opened.reader.close()
                 raise
-            return self.take(opened, look, None)
+            opening = self.take(opened, look, None)
+            if not self.request.one_shot:
+                self.in_force.notes.offer()
+            return opening
+
+    def take(self, opened: OpenSession, look: Look, runner: AgentRunner | None) -> Opening:
+        """As there; the work log goes on in the session's own file."""
+        opening = super().take(opened, look, runner)
+        self.in_force.notes.taken(opened.reader.session_id, look.meta)
+        return opening
+
+    def move(self, opened: OpenSession, look: Look, read: ReadBack) -> None:
+        """As there; the work log stays the same."""
+        super().move(opened, look, read)
+        self.in_force.notes.moved(opened.reader.session_id)
 
     # The model ----------------------------------------------------------------------------------
 
@@ -168,6 +193,7 @@ class Core(InHand):
             emit(TurnEnd("busy", error.message))
             return
         self.show(busy=True)
+        emit = self.in_force.notes.noting(emit)
         self.questions.emit = emit
         self._turn_task = asyncio.create_task(self._turn(said, emit))
         try:
@@ -198,12 +224,11 @@ class Core(InHand):
                 raise self.state.held
             if not said.text.strip() and not said.images:
                 raise UsageError("The message is empty; nothing was sent")
-            if self.answerer.runner is None:
-                await self._prepare_model()
-            runner = self.answerer.runner
-            assert runner is not None
+            runner = await self._ready()
             assert self.writer is not None
 
+            if line := await asyncio.to_thread(context_commands.offer, self.in_force, said.text):
+                self.in_force.tell(line)
             await self.answerer.instruct()
             images, only_named = await said.read(self.state)
             along = [*carried(self.state.shared), *images]
@@ -249,7 +274,8 @@ class Core(InHand):
                     self.totals.count_side(event.usage, price)
                 else:
                     self.totals.count(event.usage, price)
-                self.show(usage=self.totals.usage, cost=self.totals.cost, context_tokens=self.measured())
+                self.show(usage=self.totals.usage, cost=self.totals.cost)
+                self.show_filled()
             emit(event)
 
         return count
@@ -263,7 +289,13 @@ class Core(InHand):
         except UsageError as error:
             emit(CommandEnded(status="error", notice=error.message, ran=False))
             return
-        await self._own_commands.run(typed, emit)
+
+        def watch(event: CommandEvent) -> None:
+            if isinstance(event, CommandEnded) and event.ran:
+                self.in_force.notes.note(USER, f"ran: {typed.command}")
+            emit(event)
+
+        await self._own_commands.run(typed, watch)
 
     async def cancel(self) -> None:
         """Cancel what runs, whatever it waits for: a command, a turn, a compaction, a copy.
@@ -300,27 +332,63 @@ class Core(InHand):
             CompactionFailed: There is nothing to summarize, or no summary; nothing has changed.
             TauError: A turn runs, something is not saved, it was cancelled, or the store refused.
         """
-        self._free()
-        self._compacting = True
-        self.show(busy=True, summarizing=True)
-        try:
-            made = await self._stopping.run(
-                self._compact(mask_content(focus)), CompactionCancelled(CANCELLED)
-            )
-        finally:
-            self._compacting = False
-            self.show(busy=False, summarizing=False)
+        focus = mask_content(focus)
+        made = await self.read_aside(
+            lambda runner: self._compact(runner, focus), CompactionCancelled(CANCELLED)
+        )
+        self.in_force.notes.note(AGENT, made.line)
         self.refining.begin_if_due()
         return replace(made.opening, state=self.state), made
 
-    async def _compact(self, focus: str) -> Continuation:
-        async with self._lock:
-            if self.state.held is not None:
-                raise self.state.held
-            if self.answerer.runner is None:
-                await self._prepare_model()
-            assert self.answerer.runner is not None
-            return await self._carrier.by_hand(self.answerer.runner, focus, self._counting(_nowhere))
+    async def _compact(self, runner: AgentRunner, focus: str) -> Continuation:
+        return await self._carrier.by_hand(runner, focus, self._counting(_nowhere))
+
+    @property
+    def wrapping(self) -> Wrapping:
+        """What closes sessions; its modules are read when it is first asked for."""
+        if self._wrapping is None:
+            from tau.conversation.wrapping import Wrapping
+
+            self._wrapping = Wrapping(self)
+        return self._wrapping
+
+    async def read_aside(self, work: Callable[[AgentRunner], Coroutine[Any, Any, T]], stopped: TauError) -> T:
+        """Have the model read the session; the person waits for it, and may stop it.
+
+        Args:
+            work: What is done with the agent.
+            stopped: Raised when the person stopped it.
+
+        Raises:
+            TauError: A turn runs, there is no model, the session is open for reading only, or what `work`
+                raises.
+        """
+        self._free()
+        self._compacting = True
+        self.show(busy=True, summarizing=True)
+
+        async def read() -> T:
+            async with self._lock:
+                return await work(await self._ready())
+
+        try:
+            return await self._stopping.run(read(), stopped)
+        finally:
+            self._compacting = False
+            self.show(busy=False, summarizing=False)
+
+    async def _ready(self) -> AgentRunner:
+        """The agent on the session in hand, prepared where it is not there yet. Holds the lock.
+
+        Raises:
+            TauError: The session is open for reading only, or there is no model.
+        """
+        if self.state.held is not None:
+            raise self.state.held
+        if self.answerer.runner is None:
+            await self._prepare_model()
+        assert self.answerer.runner is not None
+        return self.answerer.runner
 
     async def _make_room(self) -> None:
         if self.answerer.runner is not None and self.session is not None:
@@ -437,41 +505,6 @@ class Core(InHand):
         """The roles, each with what is known of its model or what it is missing. May probe servers."""
         return await roles.looked_up(self.settings, self.state)
 
-    def rename_session(self, session_id: str, name: str) -> None:
-        """Name any session; it does not move in listings.
-
-        Raises:
-            TauError: The name cannot be used, the session is not there, or is held elsewhere.
-        """
-        if session_id == self.state.session_id:
-            self.rename(name)
-            return
-        with self.read(session_id) as reader:
-            directory = str(reader.meta().get("directory") or "")
-        self.opener.check_name(name, session_id=session_id, directory=directory)
-        with self.hold(session_id) as writer:
-            writer.patch_meta({"name": name}, touch=False)
-            writer.flush()
-            self.index(lambda catalog: catalog.record(writer, []))
-
-    def rename(self, name: str) -> None:
-        """Name the session; it does not move in listings.
-
-        Raises:
-            TauError: The name cannot be used, or the session is held elsewhere.
-        """
-        if self.state.held is not None:
-            raise self.state.held
-        assert self.writer is not None
-        if name == self.state.name:  # which the sessions that this one continues have as well
-            return
-        self.opener.check_name(name, session_id=self.state.session_id)
-        writer = self.writer
-        writer.patch_meta({"name": name}, touch=False)
-        writer.flush()
-        self.index(lambda catalog: catalog.record(writer, []))
-        self.refresh()
-
     async def follow(self) -> Opening | None:
         """Look again at a session that is held elsewhere.
 
@@ -491,6 +524,7 @@ class Core(InHand):
         await self.cancel()
         await self._titling.close()
         await self.refining.close()
+        await self.in_force.notes.close()
         await self.answerer.stop_warming()
         lost = self._let_go()
         try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tau.agent.history import begins_turn, cut_off
+from tau.agent.history import begins_turn
+from tau.agent.streaming import cut_message, read_scratch
 from tau.conversation.recorded_calls import RecordedCalls
 from tau.conversation.state import HistoryPage
 from tau.errors import TauError
@@ -106,8 +107,7 @@ def said(stored: StoredMessage) -> str:
 
 
 def _cut_reply(reader: SessionReader, last: StoredMessage) -> list[StoredMessage]:
-    shown = reader.scratch()
-    if not shown.strip():
+    shown = read_scratch(reader.scratch())
+    if not shown:
         return []
-    message = {"role": "assistant", "content": [{"text": cut_off(shown)}]}
-    return [StoredMessage(index=last.index + 1, message=message, created_at=last.created_at)]
+    return [StoredMessage(last.index + 1, cut_message(shown), last.created_at)]

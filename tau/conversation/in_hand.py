@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from tau.agent import notices
 from tau.config.settings import Settings
@@ -86,6 +89,7 @@ class InHand:
         self.state = ConversationState(session_id="", directory=str(settings.directory))
         self.listing: list[str] = []
         self._publish = publish
+        self._gathers = False
         self._store: SessionStore | None = None
         self._catalog: Catalog | None = None
         self._opener: SessionOpener | None = None
@@ -200,23 +204,24 @@ class InHand:
         self.forked_from = str(look.meta.get("forked_from") or "")
         self.totals = Totals(look.meta)
         self.compactor.begin()
-        self.show(
-            session_id=opened.reader.session_id,
-            profile=self.settings.profile,
-            role=opened.role,
-            held=opened.held,
-            persistent=self._store.capabilities.persistent,
-            context=self.settings.agent.context,
-            window_size=self.settings.agent.window_size,
-            unsaved="",
-            in_memory=0,
-            shared=look.shared,
-        )
-        self.answerer.use(runner)
-        self._show_session(look.meta, look.count)
+        with self._shown_at_once():
+            self.show(
+                session_id=opened.reader.session_id,
+                profile=self.settings.profile,
+                role=opened.role,
+                held=opened.held,
+                persistent=self._store.capabilities.persistent,
+                context=self.settings.agent.context,
+                window_size=self.settings.agent.window_size,
+                unsaved="",
+                in_memory=0,
+                shared=look.shared,
+            )
+            self.answerer.use(runner)
+            self._show_session(look.meta, look.count)
         if opened.writer is not None:
             self.index(lambda catalog: catalog.mark_open(opened.reader.session_id))
-        return replace(look.opening, state=self.state, notices=[*lost, *look.opening.notices])
+        return structs.replace(look.opening, state=self.state, notices=[*lost, *look.opening.notices])
 
     def move(self, opened: OpenSession, look: Look, read: ReadBack) -> None:
         """Make the session that continues the one in hand the one in hand; the agent stays. Cannot fail.
@@ -235,13 +240,14 @@ class InHand:
         self.answerer.carry_over(old.reader.session_id, opened.reader.session_id)
         self.forked_from = ""
         self.totals.measured(runner.reading.tokens, look.count, runner.reading.chars_a_token)
-        self.show(
-            session_id=opened.reader.session_id,
-            unsaved="",
-            context_tokens=self.totals.context,
-            shared=look.shared,
-        )
-        self._show_session(look.meta, look.count)
+        with self._shown_at_once():
+            self.show(
+                session_id=opened.reader.session_id,
+                unsaved="",
+                context_tokens=self.totals.context,
+                shared=look.shared,
+            )
+            self._show_session(look.meta, look.count)
         self.index(lambda catalog: catalog.record(old.reader, recorded))
         self._close(old)
         self.index(lambda catalog: catalog.mark_open(opened.reader.session_id))
@@ -360,9 +366,20 @@ class InHand:
             usage=self.totals.usage,
             turns=self.totals.turns,
             cost=self.totals.cost,
-            context_tokens=self.measured(),
             compacts_at=self.compactor.point(self.state.role, self.state.model),
         )
+        self.show_filled()
+
+    def show_filled(self) -> None:
+        """Show how full the window is, and what follows from that."""
+        runner, tokens = self.answerer.runner, self.measured()
+        outlook = self.compactor.outlook(
+            runner.compaction if runner else None,
+            point=self.state.compacts_at,
+            tokens=tokens,
+            in_turn=runner is not None and runner.is_running,
+        )
+        self.show(context_tokens=tokens, compaction=outlook)
 
     def _called(self, meta: Meta) -> str:
         name = str(meta.get("name") or "")
@@ -371,7 +388,17 @@ class InHand:
 
     def show(self, **changes: object) -> None:
         """Change what channels are shown: fields of the state."""
-        state = replace(self.state, **changes)  # type: ignore[arg-type]  # the keys are fields of the state
-        if state != self.state:
-            self.state = state
-            self._publish(state)
+        before, self.state = self.state, structs.replace(self.state, **changes)
+        if self.state != before and not self._gathers:
+            self._publish(self.state)
+
+    @contextmanager
+    def _shown_at_once(self) -> Iterator[None]:
+        """What is shown inside is handed up as one state: nobody sees a session with what was another's."""
+        before, self._gathers = self.state, True
+        try:
+            yield
+        finally:
+            self._gathers = False
+        if self.state != before:
+            self._publish(self.state)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from tau.conversation.state import CommandResult, Refused, Said
+import difflib
+from pathlib import Path
+
+from tau.conversation.state import CommandResult, MemoryFile, MemoryListing, Refused, Said
 from tau.display import one_line, visible
-from tau.errors import TauError
-from tau.memory import documents, entries, goals, labels
+from tau.errors import MemoryRefused, TauError
+from tau.memory import applying, documents, entries, files, goals, labels
 from tau.memory.desk import Desk, Standing
+from tau.memory.entries import Entry
 from tau.memory.goals import Goal, GoalFile
+from tau.memory.loading import Part
 
 _NOTES = 8
 _CHANGES = 20
+_LISTED_CHANGES = 200
+_SHOWN_CHARACTERS = 100_000
 
 GOAL_USAGE = "/goal TEXT sets one; done, pause, resume and clear change it"
 
@@ -31,6 +38,10 @@ def goal(desk: Desk, wanted: str) -> CommandResult:
         return Said(_seen(now) if now is not None else [f"No goal is set here ({GOAL_USAGE})"])
     word = wanted.lower()
     if word not in ("done", "pause", "resume", "clear"):
+        if now is not None and now.text == wanted.strip():
+            if now.met or now.state != "active":
+                file.resume()
+            return Said(_seen(_there(file)))
         file.set(wanted)
         replaced = [f"It replaces: {one_line(now.text, 200)}"] if now is not None else []
         return Said([*_seen(_there(file)), *replaced])
@@ -102,6 +113,113 @@ def history(desk: Desk, limit: int = _CHANGES) -> list[str]:
     return [*entries.log(kept.entries(limit)), *kept.problems]
 
 
+def overview(desk: Desk) -> MemoryListing:
+    """All there is of memory: the files, the newest changes, the goal.
+
+    Raises:
+        TauError: The places cannot be used.
+    """
+    seen = desk.seen()
+    parts = {part.title: part for part in seen.standing.parts}
+    own = [
+        _file(file.name, file.path, file.text, file.lines, parts.get(file.name), own=True)
+        for file in seen.files
+    ]
+    memory = [
+        _file(
+            document.title,
+            document.path,
+            document.text,
+            documents.line_count(document.data),
+            parts.get(document.title),
+            builtin=document.builtin,
+            origin=one_line(document.origin, 200),
+        )
+        for document in seen.documents
+    ]
+    kept = desk.history()
+    changes = kept.entries(_LISTED_CHANGES + 1)
+    standing = seen.standing
+    problems = seen.problems if desk.bare else standing.notices
+    return MemoryListing(
+        files=[*own, *memory],
+        changes=changes[:_LISTED_CHANGES],
+        more_changes=len(changes) > _LISTED_CHANGES,
+        goal=_seen(standing.goal) if standing.goal else (),
+        problems=[*problems, *kept.problems],
+        shared=one_line(str(seen.where.shared)),
+        project=one_line(str(seen.where.memory)),
+        bare=desk.bare,
+        lines=listing(desk, standing),
+    )
+
+
+def _file(
+    title: str,
+    path: Path,
+    text: str,
+    lines: int,
+    part: Part | None,
+    *,
+    builtin: bool = False,
+    origin: str = "",
+    own: bool = False,
+) -> MemoryFile:
+    """A file as it is shown; without a part of it in prompts nothing of it is loaded."""
+    if part is None:
+        part = Part(title, path, lines, lines + 1, lines)
+    return MemoryFile(
+        title=title,
+        path=str(path),
+        text=visible(text[:_SHOWN_CHARACTERS]),
+        lines=lines,
+        first_loaded=part.first_loaded,
+        last_loaded=part.last_loaded,
+        missing=part.missing,
+        builtin=builtin,
+        origin=origin,
+        own=own,
+    )
+
+
+def difference(desk: Desk, entry: Entry) -> str:
+    """What a change did, as `tau.memory.history.History.diff` says it.
+
+    Raises:
+        TauError: The places cannot be used.
+    """
+    return desk.history().diff(entry)
+
+
+def on_disk(desk: Desk, title: str) -> bytes | None:
+    """A memory file as it is; None when it is not there.
+
+    Raises:
+        TauError: It is a link or no regular file, or cannot be read.
+    """
+    where = desk.where()
+    try:
+        return applying.read(where, title)
+    except OSError as error:
+        path = one_line(str(applying.path_of(where, title)))
+        raise MemoryRefused(f"{path} cannot be read: {files.reason(error)}") from error
+
+
+def edited(title: str, before: bytes | None, after: bytes | None) -> str:
+    """What a person did to a file in an editor, as they are told; empty when nothing."""
+    if after == before:
+        return ""
+    if after is None:
+        return f"You deleted {one_line(title)}; your next message goes without it"
+    old, new = ((data or b"").splitlines(keepends=True) for data in (before, after))
+    blocks = difflib.SequenceMatcher(None, old, new).get_matching_blocks()
+    same = sum(block.size for block in blocks)
+    return (
+        f"You edited {one_line(title)} (+{len(new) - same:,} −{len(old) - same:,} lines);"
+        " it holds from your next message on"
+    )
+
+
 def document(desk: Desk, label: str) -> list[str]:
     """One memory file, in lines that are safe to show.
 
@@ -127,7 +245,7 @@ def memory(desk: Desk, wanted: str) -> CommandResult:
     word, _, rest = wanted.partition(" ")
     match word.lower():
         case "" | "list":
-            return Said(listing(desk, desk.standing()))
+            return overview(desk)
         case "history":
             return Said(history(desk))
         case "undo":

@@ -45,7 +45,7 @@ MOST_WAITING = 20
 _NEXT_MESSAGES = 8
 """The person's next message is among so many: those before it mend a turn that was cut off."""
 
-RUNS = "A command is running; Esc stops it."
+RUNS = "A command is running."
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tau.agent.history import LOST_REQUEST, begins_turn, is_summary
 from tau.conversation.history import END, previous, said

@@ -219,6 +219,7 @@ class Refining:
         told = []
         if entry is not None:
             await self._in_force.reread()
+            self._desk.tells(entry)
             told.append("\n".join([f"Memory was refined ({begun.source.how}):", *changed(entry), UNDONE_BY]))
         if checked.consent:
             told.append("\n".join(await asyncio.to_thread(self._waiting.lines, checked.consent)))
@@ -298,6 +299,7 @@ class Refining:
         """
         lines, entry = await _to_its_end(self._waiting.carry_out)
         if entry is not None:
+            self._desk.tells(entry)
             lines += ["Memory was changed:", *changed(entry), UNDONE_BY]
             await self._in_force.reread()
         return Said(lines) if lines else Refused("Nothing waits for your yes; /refine reads the session")

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
-from tau.conversation import tooling
-from tau.conversation.state import CommandResult
+from tau.conversation import context_in_force, tooling
+from tau.conversation.work_notes import WorkNotes
+from tau.errors import TauError
+from tau.journal.context_desk import ContextDesk
+from tau.journal.work_desk import WorkDesk
 from tau.memory import goals
 from tau.memory.desk import Desk, Standing
+from tau.tasks import standing as tasks_standing
+from tau.tasks.desk import TaskDesk
 
 if TYPE_CHECKING:
     from tau.conversation.in_hand import InHand
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 class InForce:
@@ -23,6 +34,10 @@ class InForce:
 
     Attributes:
         desk: The memory and the goal of the directory.
+        tasks: Its task memory.
+        work: The work log of its checkout.
+        contexts: Its session log.
+        notes: What of the conversation is written into its work log.
     """
 
     def __init__(self, hand: InHand) -> None:
@@ -31,6 +46,13 @@ class InForce:
         self.desk = Desk(hand.settings, bare=hand.request.bare)
         self.desk.said = self._said
         self.desk.about = lambda: tooling.about(hand.state)
+        self.tasks = TaskDesk(hand.settings, bare=hand.request.bare)
+        self.tasks.session = lambda: hand.state.session_id
+        self._offers_tasks = not hand.request.one_shot
+        self.work = WorkDesk(hand.settings, bare=hand.request.bare)
+        self.notes = WorkNotes(hand, self)
+        self.contexts = ContextDesk(hand.settings, self.desk, bare=hand.request.bare)
+        self._in_context: dict[str, str] = {}
 
     def tell(self, line: str) -> None:
         """Tell the person something that they did not wait for."""
@@ -38,7 +60,66 @@ class InForce:
 
     def read(self) -> Standing:
         """What stands in every prompt, as it is on the disk now. Blocks; may be called from any thread."""
-        return self.desk.standing()
+        return self._with_context(self._with_tasks(self._with_work(self.desk.standing())))
+
+    def _with_context(self, standing: Standing) -> Standing:
+        """The same with the running state of the session's context."""
+        own, notices = self.contexts.standing(self.context())
+        text = "\n\n".join(filter(None, [standing.text, own]))
+        return replace(standing, text=text, notices=(*standing.notices, *notices))
+
+    def context(self) -> str:
+        """The context of `.session-log/` in force in the session; empty when none is. Blocks."""
+        session = self._hand.session
+        if session is None or self.contexts.bare:
+            return ""
+        session_id = session.reader.session_id
+        if session_id not in self._in_context:
+            try:
+                recorded = context_in_force.recorded(self._hand.read, session_id)
+                self._in_context.setdefault(session_id, recorded)  # another one may be in force meanwhile
+            except TauError as error:
+                log.info("The context of session %s is not known: %s", session_id, error.line())
+                return ""
+        return self._in_context[session_id]
+
+    def use_context(self, name: str) -> None:
+        """Have a context be in force in the session, and keep it with it where it may be written."""
+        self._in_context[self._hand.state.session_id] = name
+        if self._hand.writer is None:
+            return
+        try:
+            context_in_force.keep(self._hand.writer, name)
+        except TauError as error:
+            self.tell(f"That the session is about {name} is not kept with it: {error.line()}")
+
+    def _with_work(self, standing: Standing) -> Standing:
+        """The same with the long-term memory and the work in hand, where the project keeps them."""
+        text = "\n\n".join(filter(None, [standing.text, self.work.standing()]))
+        return replace(standing, text=text, notices=(*standing.notices, *self.work.notices))
+
+    def _with_tasks(self, standing: Standing) -> Standing:
+        """The same with the open tasks; the first time, they are offered."""
+        if self.tasks.bare:
+            return standing
+        try:
+            tasks = self.tasks.open_tasks()
+        except TauError as error:
+            return replace(standing, notices=(*standing.notices, error.line()))
+        offer = tasks_standing.offer(tasks) if self._offers_tasks else ""
+        self._offers_tasks = False
+        notices = (*standing.notices, offer) if offer else standing.notices
+        text = "\n\n".join(filter(None, [standing.text, tasks_standing.prompt(tasks)]))
+        return replace(standing, text=text, notices=notices)
+
+    async def begin(self) -> list[str]:
+        """Begin an interactive conversation. Returns what the person is to be told of it."""
+        lines = await asyncio.to_thread(self.desk.begin)
+        if not await asyncio.to_thread(self.context) and (
+            offer := await asyncio.to_thread(self.contexts.offer)
+        ):
+            lines.append(offer)
+        return lines
 
     def take(self, standing: Standing) -> None:
         """What stands was read: tell what is new of it, and show the goal."""
@@ -58,7 +139,7 @@ class InForce:
         if self._standing.goal is not None:
             self._show_goal((await asyncio.to_thread(self.desk.standing)).goal)
 
-    async def at_desk(self, ask: Callable[[Desk, str], CommandResult], text: str) -> CommandResult:
+    async def at_desk(self, ask: Callable[[Desk, str], T], text: str) -> T:
         """Read or change the memory or the goal on a thread, and show what stands then.
 
         Raises:
@@ -67,6 +148,14 @@ class InForce:
         result = await asyncio.to_thread(ask, self.desk, text)
         await self.reread()
         return result
+
+    async def at_tasks(self, ask: Callable[[TaskDesk, str], T], text: str) -> T:
+        """Read or change the tasks of the directory on a thread.
+
+        Raises:
+            TauError: It cannot be done; nothing was changed.
+        """
+        return await asyncio.to_thread(ask, self.tasks, text)
 
     def _said(self) -> tuple[str, int]:
         """The session in hand, and how many messages it has by now, also in the middle of a turn."""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from tau.errors import SessionHeld
 from tau.events import AgentEvent, SharedCommandRecord, ToolCallRecord, Usage
 from tau.models.info import ModelInfo
 from tau.sessions.records import SessionSummary, StoredMessage
 
+if TYPE_CHECKING:
+    from tau.memory.entries import Entry
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationState:
+CompactionOutlook = Literal["later", "next", "after_turn", "never"]
+
+
+class ConversationState(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as a status row needs it.
 
     Attributes:
@@ -37,6 +42,9 @@ class ConversationState:
         cost: US dollars of the session's calls so far, as far as prices are known; None while none was.
         context_tokens: Tokens of the last request and reply, or None when unknown.
         compacts_at: Tokens from which on the conversation is compacted by itself, or None when it is not.
+        compaction: What becomes of that: it comes once the point is reached (``later``), with the next model
+            call (``next``), with the first one behind the running turn, before which there is nothing to
+            summarize (``after_turn``), or not any more, since it did not help (``never``).
         busy: Whether a turn or a compaction runs.
         command: The person's own command that runs, or empty.
         shared: The person's own commands whose output goes along with their next message.
@@ -62,11 +70,12 @@ class ConversationState:
     in_memory: int = 0
     context: str = "sliding"
     window_size: int = 60
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     turns: int = 0
     cost: float | None = None
     context_tokens: int | None = None
     compacts_at: int | None = None
+    compaction: CompactionOutlook = "later"
     busy: bool = False
     command: str = ""
     shared: tuple[SharedCommandRecord, ...] = ()
@@ -74,6 +83,18 @@ class ConversationState:
     unsaved: str = ""
     tool_problems: tuple[str, ...] = ()
     goal: str = ""
+
+    @property
+    def compacts(self) -> str:
+        """What follows `compacts` where the point of compaction is told; empty where there is none."""
+        window = self.model.context_window if self.model is not None else None
+        if self.compacts_at is None or not window:
+            return ""
+        if self.summarizing:
+            return "now"
+        at = f"at {round(100 * self.compacts_at / window)} %"
+        words = {"later": at, "next": "next", "after_turn": "after this turn", "never": "no more"}
+        return words[self.compaction]
 
     @property
     def held_by(self) -> str:
@@ -86,8 +107,7 @@ class ConversationState:
         return self.turns > 0 and self.usage == Usage()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryPage:
+class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     """A run of whole turns of the stored history, oldest first.
 
     Attributes:
@@ -108,8 +128,7 @@ class HistoryPage:
     previous: tuple[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """What a channel needs to draw a session it has just opened or switched to.
 
     Attributes:
@@ -128,37 +147,32 @@ class Opening:
 # Results of slash commands; a channel renders each kind its own way ---------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """Plain lines."""
 
     lines: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """The command did nothing; `line` says why and what to do."""
 
     line: str
 
 
-@dataclass(frozen=True, slots=True)
-class Help:
+class Help(msgspec.Struct, frozen=True):
     """The commands, as (usage, one-line help)."""
 
     commands: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionListing:
+class SessionListing(msgspec.Struct, frozen=True):
     """``/sessions``: numbered from 1 in this order; `lines` is the line-mode form."""
 
     sessions: Sequence[SessionSummary]
     lines: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(msgspec.Struct, frozen=True):
     """A role of ``/model``.
 
     Attributes:
@@ -180,16 +194,14 @@ class ModelChoice:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelListing:
+class ModelListing(msgspec.Struct, frozen=True):
     """``/model`` without a role."""
 
     choices: Sequence[ModelChoice]
     lines: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolInfo:
+class ToolInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that the model may use.
 
     Attributes:
@@ -209,8 +221,7 @@ class ToolInfo:
     server: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerInfo:
+class ServerInfo(msgspec.Struct, frozen=True):
     """How an MCP server stands; `reason` says why it failed, with what to do."""
 
     name: str
@@ -219,8 +230,7 @@ class ServerInfo:
     tools: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ToolListing:
+class ToolListing(msgspec.Struct, frozen=True):
     """``/tools``; `lines` is the line-mode form; `settled`: no server is on its way any more."""
 
     tools: Sequence[ToolInfo]
@@ -229,15 +239,67 @@ class ToolListing:
     settled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Themes:
+class MemoryFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory file, or a file of the project's own.
+
+    Attributes:
+        title: ``global/NAME.md``, ``project/NAME.md``, or the name of a project's file.
+        path: Where it is. Neither is safe to show as it is.
+        text: What it says, safe to show; of a long one the beginning.
+        lines: How many lines it has.
+        first_loaded: The first line that stands in prompts, from 1; `lines` + 1 when none does.
+        last_loaded: The last one.
+        missing: What does not stand in prompts, in a few words; empty when all of it does.
+        builtin: Whether it came with tau and was not made the person's own.
+        origin: Where its content came from when it came from outside; empty otherwise.
+        own: Whether it is the project's own, which tau never writes.
+    """
+
+    title: str
+    path: str
+    text: str
+    lines: int
+    first_loaded: int
+    last_loaded: int
+    missing: str = ""
+    builtin: bool = False
+    origin: str = ""
+    own: bool = False
+
+
+class MemoryListing(msgspec.Struct, frozen=True, kw_only=True):
+    """``/memory``; `lines` is the line-mode form.
+
+    Attributes:
+        files: The memory files, and before them those of the project's own.
+        changes: The newest changes that tau made, newest first.
+        more_changes: Whether there are older ones.
+        goal: The goal of the directory as the status row shows it, and what was noted of it, a line each.
+        problems: What the person should know, such as what could not be read.
+        shared: Where the files of every project are.
+        project: Where those of this project are.
+        bare: Whether nothing of it is loaded, since tau runs with ``--bare``.
+        lines: All of it for line mode.
+    """
+
+    files: Sequence[MemoryFile]
+    changes: Sequence[Entry]
+    more_changes: bool = False
+    goal: Sequence[str] = ()
+    problems: Sequence[str] = ()
+    shared: str = ""
+    project: str = ""
+    bare: bool = False
+    lines: Sequence[str] = ()
+
+
+class Themes(msgspec.Struct, frozen=True):
     """``/theme``: a channel that has themes shows them, or takes the one of this name."""
 
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True):
     """A message of the person's.
 
     Attributes:
@@ -255,8 +317,7 @@ class Prompt:
     session_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptListing:
+class PromptListing(msgspec.Struct, frozen=True, kw_only=True):
     """``/rewind`` without a number: what the person said in the conversation, oldest first.
 
     Attributes:
@@ -270,12 +331,11 @@ class PromptListing:
     prompts: Sequence[Prompt] = ()
     session_id: str = ""
     earlier: tuple[str, int] | None = None
-    ends: Mapping[str, int] = field(default_factory=dict)
+    ends: Mapping[str, int] = msgspec.field(default_factory=dict)
     unread: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Switched:
+class Switched(msgspec.Struct, frozen=True):
     """The conversation is now on another session (``/resume``, ``/new``, ``/fork``).
 
     Attributes:
@@ -291,13 +351,11 @@ class Switched:
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cleared:
+class Cleared(msgspec.Struct, frozen=True):
     """``/clear``: the channel empties its view; the session is untouched."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quit:
+class Quit(msgspec.Struct, frozen=True):
     """The channel ends."""
 
 
@@ -309,6 +367,7 @@ CommandResult = (
     | ModelListing
     | PromptListing
     | ToolListing
+    | MemoryListing
     | Themes
     | Switched
     | Cleared
@@ -316,8 +375,7 @@ CommandResult = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenRequest:
+class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a channel asks for when it opens a conversation.
 
     Attributes:
@@ -351,11 +409,10 @@ class OpenRequest:
         return self.channel in ("run", "json")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSpec:
+class CommandSpec(msgspec.Struct, frozen=True):
     """A slash command: its name without the slash, usage, one-line help, and other names."""
 
     name: str
     usage: str
     help: str
-    aliases: Sequence[str] = field(default_factory=tuple)
+    aliases: Sequence[str] = msgspec.field(default_factory=tuple)

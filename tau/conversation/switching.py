@@ -7,6 +7,8 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 
+from msgspec import structs
+
 from tau.conversation import history, prompts
 from tau.conversation.in_hand import InHand, Look
 from tau.conversation.opening import OpenSession
@@ -119,7 +121,7 @@ class Switcher:
                 return await self._switch(opened)
             opened.reader.close()
         opening = hand.look_again()
-        return replace(opening, state=hand.state) if opening is not None else None
+        return structs.replace(opening, state=hand.state) if opening is not None else None
 
     async def _copy(
         self,
@@ -155,7 +157,7 @@ class Switcher:
         hand.show(model=prepared.info if prepared else None, model_problem=problem)
         opening = hand.take(opened, look, runner)
         await answerer.adopt(prepared)
-        return replace(opening, state=hand.state)
+        return structs.replace(opening, state=hand.state)
 
     def _take_name(self, opened: OpenSession, look: Look) -> Look:
         """Move the name of the session in hand to the one that takes its place; a failure is told.
@@ -181,6 +183,6 @@ class Switcher:
             keeps = f"keeps the name {name}" if meta.get("name") == own else f"has the name {name} as well"
             notice = f"Session {old.session_id} {keeps}: {error.line()}"
             log.warning("%s", notice)
-            opening = replace(look.opening, notices=[*look.opening.notices, notice])
+            opening = structs.replace(look.opening, notices=[*look.opening.notices, notice])
             return replace(look, opening=opening, meta=meta)
         return replace(look, meta=meta)

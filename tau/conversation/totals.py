@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isfinite
+
+from msgspec.structs import replace
 
 from tau.events import Usage
 from tau.models.usage import Price

@@ -7,14 +7,18 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
 from tau.conversation.state import ServerInfo, ToolInfo
 from tau.gate import patterns
 from tau.gate.gate import Gate
+from tau.journal.work_desk import WorkDesk
 from tau.memory.desk import Desk
 from tau.sessions.lineage import Read, Record
+from tau.tasks.desk import TaskDesk
+from tau.tools import backing
 from tau.tools.background import stop_background
 from tau.tools.context import ToolContext
 from tau.tools.registry import build_tools
@@ -42,13 +46,26 @@ class Workbench:
         tell: Told what the person should know of the tools, a line each.
         read: Opens a session of the conversation's store for reading.
         desk: The memory of the directory.
+        tasks: Its task memory.
+        work: The work log of its checkout.
     """
 
-    def __init__(self, settings: Settings, tell: Callable[[str], None], *, read: Read, desk: Desk) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        tell: Callable[[str], None],
+        *,
+        read: Read,
+        desk: Desk,
+        tasks: TaskDesk,
+        work: WorkDesk,
+    ) -> None:
         self._settings = settings
         self._tell = tell
         self._read = read
         self._desk = desk
+        self._tasks = tasks
+        self._work = work
         self._kept: dict[str, tuple[ToolContext, Gate]] = {}
         self._servers: McpServers | None = None
         self._own_names: frozenset[str] = frozenset()
@@ -77,11 +94,14 @@ class Workbench:
                 closed=patterns.closed_to(self._settings.approvals, "read_file"),
                 record=Record(self._read, session_id),
                 desk=self._desk,
+                tasks=self._tasks,
+                work=self._work,
             )
             self._kept[session_id] = context, Gate(self._settings.approvals, context)
         context, gate = self._kept[session_id]
         if context.record is not None:  # the conversation may have gone on elsewhere meanwhile
             context.record.session_id = session_id
+        self._work.backing = partial(backing.parted, context)
         tools = build_tools(context, disabled=self._settings.plugins.disabled, origins=self._origins)
         self._own_tools = tools
         if not self._own_names:

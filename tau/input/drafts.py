@@ -51,6 +51,7 @@ class Draft:
         directory: Where, as a real path.
         session: The session it was written in; empty when none was open yet.
         file: The name of its file.
+        offered: Whether it was offered in another session than its own.
     """
 
     text: str
@@ -59,6 +60,12 @@ class Draft:
     directory: str
     session: str
     file: str = ""
+    offered: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        """All of them, in the order in which they would have been sent."""
+        return [*self.queue, *([self.text] if self.text.strip() else [])]
 
     @property
     def is_empty(self) -> bool:
@@ -111,8 +118,24 @@ class Drafts:
         return None
 
     def leftovers(self) -> list[Draft]:
-        """The drafts of this directory whose window is gone, newest first. Blocks."""
-        return list(self._left(f"{self._key}~"))
+        """The drafts of this directory whose window is gone and that nobody was offered yet. Blocks.
+
+        Returns:
+            The newest first.
+        """
+        return [draft for draft in self._left(f"{self._key}~") if not draft.offered]
+
+    def note_offered(self, draft: Draft) -> None:
+        """A draft is offered now, which is done once; it stays where it is kept, for its session. Blocks."""
+        if not self.take(draft):
+            return
+        descriptor = self._taken.pop(draft.file)
+        with suppress(OSError, NotJson), opened(self._folder) as folder:
+            record = {**decode_object(fs.read_all(descriptor)), "offered": True}
+            temporary = fs.temporary_name(f"{self._key}~{self._token}")
+            fs.write_temporary(temporary, folder, encode(record), sync=True)
+            fs.replace(temporary, draft.file, folder)
+        os.close(descriptor)
 
     def take(self, draft: Draft) -> bool:
         """Make a draft this window's alone; False when it is gone or another window has it. Blocks.
@@ -261,7 +284,13 @@ def _draft(name: str, data: bytes) -> Draft:
         raise NotJson("no draft")
     waiting = tuple(item for item in queue if isinstance(item, str))
     return Draft(
-        text, waiting, float(at), str(record.get("directory", "")), str(record.get("session", "")), name
+        text,
+        waiting,
+        float(at),
+        str(record.get("directory", "")),
+        str(record.get("session", "")),
+        name,
+        record.get("offered") is True,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
+from tau.input.mentions import mention
 from tau.tools.file_types import image_format
 from tau.tools.names import named
 
@@ -22,6 +23,7 @@ _WORD = re.compile(r"""\s*+(?P<word>(?:'[^']*+'|"(?:[^"\\]|\\.)*+"|\\.|[^\s'"\\]
 _PART = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)""", re.DOTALL)
 _IN_DOUBLE = re.compile(r'\\(["\\$`])')
 _HEAD = 16
+_DROPPED = re.compile(r"""\s*(?:['"]?(?:/|~/)|['"]?file:)""")
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,23 @@ def dropped_images(paste: str, directory: Path) -> list[Image]:
     if (words := _words(text)) is not None and (found := _all(words, directory)):
         return found
     return _all([line.strip() for line in text.splitlines() if line.strip()], directory)
+
+
+def may_be_dropped(paste: str) -> bool:
+    """Whether a paste begins as terminals write the path of a dropped file; does not read the disk."""
+    return len(paste) <= LONGEST_PASTE and _DROPPED.match(paste) is not None
+
+
+def mentioned_instead(paste: str, directory: Path) -> str:
+    """How a message mentions the images of a paste that is nothing but their paths; empty when it is not.
+
+    Reads the disk.
+
+    Args:
+        paste: As the terminal gave it.
+        directory: What relative paths start from.
+    """
+    return " ".join(mention(str(image.path)) for image in dropped_images(paste, directory))
 
 
 def _all(paths: list[str], directory: Path) -> list[Image]:

@@ -33,6 +33,11 @@ def drafts_folder(state_dir: Path) -> Path:
     return state_dir / "prompt" / "drafts"
 
 
+def images_folder(state_dir: Path) -> Path:
+    """Where images are kept that came from the clipboard."""
+    return state_dir / "prompt" / "images"
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder of the prompt's, and those above it up to the state directory, 0700.
 

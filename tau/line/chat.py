@@ -6,8 +6,9 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from tau.conversation.commands import is_command
 from tau.conversation.own_commands import own_command
@@ -163,6 +164,8 @@ class _Chat:
         """Run a slash command and show what it gave."""
         if line.split(maxsplit=1)[0].lower() == "/compact":
             note("✻ Summarizing… Ctrl-C cancels")
+        elif line.split(maxsplit=1)[0].lower() == "/wrap":
+            note("✻ Looking at the session… Ctrl-C cancels")
         result = await self._turns.command(line)
         while isinstance(result, PromptListing) and result.earlier is not None:
             result = await self._conversation.earlier_prompts(result)

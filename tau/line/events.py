@@ -6,11 +6,12 @@ import json
 import re
 import signal
 import sys
-from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import msgspec
 
 from tau import __version__
 from tau.conversation.state import ConversationState
@@ -36,7 +37,14 @@ def event_type(event: type[TurnEvent]) -> str:
 
 def event_line(event: TurnEvent) -> str:
     """One event as a line without its newline."""
-    return _line(event_type(type(event)), asdict(event))
+    return _line(event_type(type(event)), _fields(event))
+
+
+def _fields(record: msgspec.Struct) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(record)
+    return {
+        name: _fields(value) if isinstance(value, msgspec.Struct) else value for name, value in fields.items()
+    }
 
 
 def session_line(state: ConversationState) -> str:

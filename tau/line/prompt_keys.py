@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 
 from prompt_toolkit.application.current import get_app
@@ -14,6 +15,7 @@ from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from tau.input.images import may_be_dropped, mentioned_instead
 from tau.line.pastes import Pastes
 
 _BURST = 0.1
@@ -99,5 +101,8 @@ class PromptKeys:
 
     def _paste(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-        event.current_buffer.insert_text(self._pastes.folded(text))
+        mentions = mentioned_instead(text, Path.cwd()) if may_be_dropped(text) else ""
+        before = event.current_buffer.document.char_before_cursor
+        space = " " if mentions and before.strip() else ""
+        event.current_buffer.insert_text(f"{space}{mentions} " if mentions else self._pastes.folded(text))
         get_app().invalidate()

@@ -12,6 +12,7 @@ from tau.conversation.state import (
     CommandResult,
     ConversationState,
     Help,
+    MemoryListing,
     ModelListing,
     Opening,
     OpenRequest,
@@ -85,6 +86,7 @@ def show_result(result: CommandResult) -> None:
             | SessionListing(lines=lines)
             | ModelListing(lines=lines)
             | ToolListing(lines=lines)
+            | MemoryListing(lines=lines)
         ):
             for line in lines:
                 note(line)

@@ -9,14 +9,19 @@ from dataclasses import dataclass
 from tau.config.settings import Settings
 from tau.config.trust import Trust
 from tau.display import one_line
-from tau.errors import TauError
+from tau.errors import MemoryRefused, TauError
 from tau.memory import documents, goals, instructions, loading, places, project, remembering, shipped
-from tau.memory.entries import Source
+from tau.memory.documents import Document
+from tau.memory.entries import Entry, Source
 from tau.memory.goals import Goal, GoalFile
-from tau.memory.history import History, Undone
+from tau.memory.history import History, NotNewest, Undone
+from tau.memory.instructions import ProjectFile
 from tau.memory.loading import Part
 from tau.memory.places import MemoryPlaces
 from tau.memory.remembering import Remembered
+
+UNDONE_BY = "/memory undo takes it back"
+"""Ends what the person is told of a change, where no key does that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,25 @@ class Standing:
     parts: tuple[Part, ...] = ()
     goal: Goal | None = None
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that there is of memory, also what does not stand in prompts.
+
+    Attributes:
+        standing: What stands in prompts.
+        where: Where it lives.
+        documents: The memory files, whether they are loaded or not.
+        files: The project's own files, where they are trusted.
+        problems: What could not be read, a line each.
+    """
+
+    standing: Standing
+    where: MemoryPlaces
+    documents: tuple[Document, ...]
+    files: tuple[ProjectFile, ...]
+    problems: tuple[str, ...]
 
 
 def _nobody() -> tuple[str, int]:
@@ -61,7 +85,9 @@ class Desk:
         self.about: Callable[[], list[str]] = list
         self.created = False
         self._news: list[str] = []
+        self._told: list[str] = []
         self._lock = threading.Lock()
+        self._taking_back = threading.Lock()
 
     def where(self) -> MemoryPlaces:
         """Where the memory lives now; a ``.tau`` folder may have come or been trusted meanwhile.
@@ -116,25 +142,33 @@ class Desk:
         """What stands in every prompt now. What cannot be read is a notice, never an error."""
         if self.bare:
             return Standing()
-        notices: list[str] = []
         try:
-            where = self.where()
-            trusted = Trust(self._settings.places).trusts(where.real)
+            return self.seen().standing
         except TauError as error:
             return Standing(notices=(error.line(),))
-        if where.notice:
-            notices.append(where.notice)
+
+    def seen(self) -> Seen:
+        """All that there is of memory now, also with `bare`, where nothing of it stands in prompts.
+
+        Raises:
+            ConfigError: As `where`.
+        """
+        where = self.where()
+        trusted = Trust(self._settings.places).trusts(where.real)
         files, unread = instructions.project_files(where.real, trusted=trusted)
         memory, problems = documents.read(where)
         loaded = loading.load(memory, max_chars=self._settings.memory.max_chars, files=files)
-        notices += [*unread, *problems, *loaded.notices]
+        problems = [*([where.notice] if where.notice else []), *unread, *problems]
         goal = None
         try:
             goal = GoalFile(where, self._settings.directory).read()
         except TauError as error:
-            notices.append(error.line())
+            problems.append(error.line())
         text = "\n\n".join(filter(None, [loaded.text, goals.prompt(goal) if goal else ""]))
-        return Standing(text, tuple(loaded.parts), goal, tuple(notices))
+        standing = Standing(text, tuple(loaded.parts), goal, (*problems, *loaded.notices))
+        if self.bare:
+            standing = Standing(goal=goal)
+        return Seen(standing, where, tuple(memory), tuple(files), tuple(problems))
 
     def remember(self, label: str, content: str, *, replace: bool, origin: str) -> Remembered:
         """Write or delete one memory file, as `tau.memory.remembering.remember`; the person is told.
@@ -153,7 +187,8 @@ class Desk:
             origin=origin,
         )
         if done.entry is not None:
-            self._tell(f"{done.line}. /memory undo takes it back")
+            self.tells(done.entry)
+            self._tell(f"{done.line.removesuffix('.')}. {UNDONE_BY}")
         return done
 
     def would_hold(self, label: str, content: str, *, origin: str) -> tuple[str, str | None, str | None]:
@@ -177,14 +212,50 @@ class Desk:
             self._tell(f"{goals.line(goal)}: /goal done ends it, /goal resume goes on")
         return goal
 
-    def undo(self) -> Undone:
+    def undo(self, only: str = "") -> Undone:
         """Take back the newest change of memory that stands.
 
+        Args:
+            only: The id of the change that it must be; empty for whichever it is.
+
         Raises:
-            MemoryRefused: There is none, or a file was changed since; nothing was touched.
+            MemoryRefused: There is none, it is another one, or a file was changed since; nothing was touched.
             ConfigError: As `where`.
         """
-        return self.history().undo()
+        return self.history().undo(only=only)
+
+    def tells(self, entry: Entry) -> None:
+        """The person is told of this change, and that they may take it back."""
+        with self._lock:
+            self._told.append(entry.id)
+
+    def take_back(self) -> Undone:
+        """Take back the change that the person was told of last; each once, the one told of before it next.
+
+        Raises:
+            MemoryRefused: There is none, or memory was changed since; nothing was touched.
+            ConfigError: As `where`.
+        """
+        with self._taking_back:
+            with self._lock:
+                told = self._told[-1] if self._told else ""
+            if not told:
+                raise MemoryRefused(
+                    "Nothing was remembered just now that could be taken back",
+                    "/memory shows what was changed before",
+                )
+            try:
+                undone = self.undo(told)
+            except NotNewest as refused:
+                if not refused.stands:
+                    self._forget(told)
+                raise
+            self._forget(told)
+            return undone
+
+    def _forget(self, told: str) -> None:
+        with self._lock:
+            self._told.remove(told)
 
     def take_news(self) -> list[str]:
         """What the person is to be told of changes since the last call, a line each."""

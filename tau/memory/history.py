@@ -93,6 +93,30 @@ class UndoRefused(MemoryRefused):
         self.path_before = before
 
 
+class NotNewest(MemoryRefused):
+    """The change that was to be undone is not the newest one that stands; nothing was touched.
+
+    Attributes:
+        stands: Whether it stands below a newer one; else it was taken back already, or its copies are gone.
+    """
+
+    def __init__(self, wanted: str, there: Sequence[Entry]) -> None:
+        entry = next((entry for entry in there if entry.id == wanted), None)
+        self.stands = entry is not None and not entry.undone
+        if entry is None:
+            super().__init__("That change of memory is not in the history any more, so it is not undone")
+        elif entry.undone:
+            super().__init__(f"The change of {entry.when} was taken back already")
+        else:
+            newer = next(other for other in there if not other.undone)
+            names = ", ".join(one_line(change.title) for change in newer.changes)
+            super().__init__(
+                f"The change of {entry.when} is not undone: memory was changed again since, by session"
+                f" '{one_line(newer.source.session)}' ({one_line(names, 200)})",
+                "/memory undo takes that back first",
+            )
+
+
 class Contents:
     """The memory files as they are while the lock is held.
 
@@ -234,21 +258,23 @@ class History:
         """
         return list(islice(self._store.standing(), limit))
 
-    def undo(self, *, peek: bool = False) -> Undone:
+    def undo(self, *, peek: bool = False, only: str = "") -> Undone:
         """Take back the newest change that was not taken back yet: each of its files, byte for byte.
 
         Args:
             peek: Only say what would be done.
+            only: The id of the change that it must be; empty for whichever it is.
 
         Raises:
+            NotNewest: It is another one; nothing was touched.
             UndoRefused: A file holds something else by now; nothing was touched.
             MemoryRefused: There is nothing to undo, a copy is damaged, or the disk refused.
         """
         if peek:
-            return self._undo_of(self._newest())[0]
+            return self._undo_of(self._newest(only))[0]
         with files.locked(self.where), self._store.opened() as history:
             self._store.settle(history)
-            entry = self._newest()
+            entry = self._newest(only)
             undone, steps = self._undo_of(entry)
             inner = fs.open_directory(entry.id, history)
             try:
@@ -320,10 +346,14 @@ class History:
             os.close(inner)
         return entry
 
-    def _newest(self) -> Entry:
+    def _newest(self, only: str) -> Entry:
         for entry in self._store.standing():
             if not entry.undone:
+                if only not in ("", entry.id):
+                    raise NotNewest(only, self.entries())
                 return entry
+        if only:
+            raise NotNewest(only, self.entries())
         damaged = f" ({self.problems[0]})" if self.problems else ""
         raise MemoryRefused(f"There is no change of memory to undo{damaged}")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tau.models.usage import Price
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelInfo:
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The model a role stands for.
 
     Attributes:

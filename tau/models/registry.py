@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+from msgspec import structs
+
 from tau.config.settings import Settings
 from tau.errors import ConfigError, ModelNotReady, TauError
 from tau.events import Usage
@@ -188,4 +190,4 @@ def _prepare(settings: Settings, role: str, environ: Mapping[str, str]) -> Prepa
         logger.exception("the model of role %s cannot be built", role)
         raise ModelNotReady(f"{request.table} cannot be used: {describe(error)}") from error
     window = info.context_window or model.context_window_limit
-    return PreparedModel(model, replace(info, context_window=window), side_model)
+    return PreparedModel(model, structs.replace(info, context_window=window), side_model)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from tau.events import Usage
 
@@ -12,8 +13,7 @@ PER = 1_000_000
 """Prices are those of so many tokens."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(msgspec.Struct, frozen=True, kw_only=True):
     """What a model's tokens cost, in US dollars a million.
 
     Attributes:

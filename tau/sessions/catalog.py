@@ -18,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import structs
+
 from tau.config.places import is_directory
 from tau.errors import InvalidSessionId, SessionNotFound, SessionUnusable, TauError
 from tau.sessions.chains import fronts
@@ -109,12 +111,14 @@ class Catalog:
             return reconciler.index.count(query)
 
         found = self._indexed(counted)
-        return len(self._unindexed(replace(query, limit=EVERYTHING, offset=0))) if found is None else found
+        every = structs.replace(query, limit=EVERYTHING, offset=0)
+        return len(self._unindexed(every)) if found is None else found
 
     def _unindexed(self, query: ListQuery) -> list[SessionSummary]:
         if not query.fold_chains:
             return self.store.summaries(query)
-        everything = self.store.summaries(replace(query, limit=EVERYTHING, offset=0, fold_chains=False))
+        every = structs.replace(query, limit=EVERYTHING, offset=0, fold_chains=False)
+        everything = self.store.summaries(every)
         return list(fronts(everything))[query.offset :][: query.limit]
 
     def problems(self) -> dict[str, str]:
@@ -277,7 +281,7 @@ class Catalog:
             words: What a person typed.
             query: Which sessions, how many hits and how many to skip. Chains are not folded.
         """
-        query = replace(query, fold_chains=False)
+        query = structs.replace(query, fold_chains=False)
         terms = parse(words)
         if not terms:
             return []

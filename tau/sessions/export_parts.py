@@ -6,11 +6,12 @@ import base64
 import binascii
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from tau.errors import SessionUnusable
 from tau.sessions.export_events import KeptEvents

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tau.sessions.index_file import IndexFile
 from tau.sessions.records import ListQuery, SessionSummary

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -68,7 +67,7 @@ def check_id(session_id: str) -> str:
 def new_id(now: datetime | None = None) -> str:
     """A fresh id, ``YYYYMMDD-HHMMSS-xxxx`` in UTC, for example ``20260929-153012-3f9a``."""
     moment = (now or datetime.now(UTC)).astimezone(UTC)
-    return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return f"{moment:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
@@ -87,8 +86,7 @@ class StoredMessage(msgspec.Struct, frozen=True):
     redacted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AgentState:
+class AgentState(msgspec.Struct, frozen=True):
     """What strands keeps beside the messages; plain JSON.
 
     Attributes:
@@ -97,13 +95,12 @@ class AgentState:
         internal_state: Interrupts and provider-side state.
     """
 
-    state: dict[str, Any] = field(default_factory=dict)
-    conversation_manager_state: dict[str, Any] = field(default_factory=dict)
-    internal_state: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, Any] = msgspec.field(default_factory=dict)
+    conversation_manager_state: dict[str, Any] = msgspec.field(default_factory=dict)
+    internal_state: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(msgspec.Struct, frozen=True):
     """A part of a session that cannot be read and was left as it is.
 
     Attributes:
@@ -119,8 +116,7 @@ class Damage:
     recovered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(msgspec.Struct, frozen=True):
     """Who writes a session. `since` is ISO 8601, UTC."""
 
     pid: int
@@ -133,8 +129,7 @@ class Holder:
         return f"tau {self.channel}, process {self.pid} on {self.host} since {self.since[11:16]} UTC"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
+class SessionSummary(msgspec.Struct, frozen=True):
     """A session as listings show it.
 
     Attributes:
@@ -170,8 +165,7 @@ class SessionSummary:
         return self.text("channel") in ("run", "json") and not (isinstance(turns, int) and turns > 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListQuery:
+class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which sessions a listing wants.
 
     Attributes:
@@ -207,8 +201,7 @@ class ListQuery:
         return summary.message_count > 0 and (self.one_shots or not summary.is_one_shot())
 
 
-@dataclass(frozen=True, slots=True)
-class SearchHit:
+class SearchHit(msgspec.Struct, frozen=True):
     """A message that holds the words searched for.
 
     Attributes:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tau.config.settings import ContextSettings
+from tau.journal.work_desk import WorkDesk
 from tau.memory.desk import Desk
 from tau.sessions.lineage import Record
+from tau.tasks.desk import TaskDesk
 
 DIGEST = hashlib.sha256
 """What the content of files is compared by."""
@@ -155,6 +157,8 @@ class ToolContext:
         record: Where what was said is read; None where there is no record.
         heard: From where content has come in since the person's last message.
         desk: The memory of the directory; None where there is none.
+        tasks: Its task memory; None where there is none.
+        work: The work log of its checkout; None where there is none.
     """
 
     directory: Path
@@ -170,6 +174,12 @@ class ToolContext:
     record: Record | None = None
     heard: Heard = field(default_factory=Heard)
     desk: Desk | None = None
+    tasks: TaskDesk | None = None
+    work: WorkDesk | None = None
+
+    def take_news(self) -> list[str]:
+        """What the person is to be told of what tools wrote since the last call, a line each."""
+        return [line for desk in (self.desk, self.work) if desk is not None for line in desk.take_news()]
 
     @property
     def spill_dir(self) -> Path:

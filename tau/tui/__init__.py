@@ -48,7 +48,8 @@ def run(
         import gc
         import os
         import sys
-        from dataclasses import replace
+
+        from msgspec.structs import replace
 
         from tau.errors import UsageError
         from tau.tui.terminal_colours import Answer, ask

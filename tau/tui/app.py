@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on, work
 from textual.app import App
 from textual.binding import BindingType
-from textual.events import Event
+from textual.events import Event, Key
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
@@ -121,12 +121,20 @@ class TauApp(App[None]):
 
     async def on_event(self, event: Event) -> None:
         """Hold what is pressed before there is somebody to take it: Textual would drop it."""
-        if event.is_forwarded or not self._early.holds(event):
+        if event.is_forwarded:
             await super().on_event(event)
+        elif not self._early.holds(event):
+            await self._take(event)
+
+    async def _take(self, event: Event) -> None:
+        """Give an event to whoever has the focus, which a letter brings to the prompt."""
+        if isinstance(event, Key) and self._chat_screen is not None and self.screen is self._chat_screen:
+            self._chat_screen.before_key(event)
+        await super().on_event(event)
 
     async def on_descendant_focus(self) -> None:
         """The prompt is there."""
-        await self._early.prompt_is_there(super().on_event)
+        await self._early.prompt_is_there(self._take)
 
     def on_mount(self) -> None:
         """Everything heavy waits for the first frame."""
@@ -155,7 +163,7 @@ class TauApp(App[None]):
         assert self._chat_screen is not None
         await self._chat_screen.opened.shown.wait()
         await self._chat_screen.kept.there.wait()
-        await self._early.session_is_there(super().on_event)
+        await self._early.session_is_there(self._take)
 
     def on_app_focus(self) -> None:
         """Somebody looks at the terminal."""
@@ -275,7 +283,7 @@ class TauApp(App[None]):
         elif draft.strip():
             screen.prompt.remember(draft)
             screen.prompt.empty()
-            self._say("The draft is put away; Up brings it back")
+            screen.draft_put_away()
         elif screen.busy or screen.own_command.running or screen.commands.copying:
             screen.action_cancel()
         elif monotonic() - self._interrupted < QUIT_SECONDS:

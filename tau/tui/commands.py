@@ -10,11 +10,18 @@ from tau.tui.messages import EndApp
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
-    from tau.conversation.state import CommandResult, ModelChoice, Prompt, PromptListing, ToolListing
+    from tau.conversation.state import (
+        CommandResult,
+        MemoryListing,
+        ModelChoice,
+        Prompt,
+        PromptListing,
+        ToolListing,
+    )
     from tau.tui.screens.chat import ChatScreen
     from tau.tui.screens.sessions import Chosen
 
-NOT_DURING_A_TURN = ("/resume", "/new", "/undo", "/rewind", "/fork", "/compact", "/model")
+NOT_DURING_A_TURN = ("/resume", "/new", "/undo", "/rewind", "/fork", "/compact", "/wrap", "/model")
 COPIES = ("/undo", "/rewind", "/fork")
 """Commands that take a while in a long session."""
 
@@ -97,15 +104,19 @@ class Commands:
         from tau.conversation import state as results
         from tau.conversation.compacting import CANCELLED
         from tau.conversation.switching import COPY_CANCELLED
+        from tau.tui.taking_back import with_key
         from tau.tui.widgets.blocks import LinesRow
 
         screen = self._screen
         match result:
             case results.Said(lines):
-                await screen.chat.add(LinesRow("\n".join(lines)))
+                await screen.chat.add(LinesRow(with_key("\n".join(lines), screen.keys)))
                 screen.chat.to_end()
             case results.Refused(line):
-                await screen.notice(line, "info" if line in (CANCELLED, COPY_CANCELLED) else "warning")
+                if line in (CANCELLED, COPY_CANCELLED):
+                    await screen.notice(line)
+                else:
+                    await screen.refuse(line)
             case results.Help():
                 await screen.app.run_action("help")
             case results.SessionListing():
@@ -116,12 +127,14 @@ class Commands:
                 screen.run_worker(self._choose_prompt(result), group="picker")
             case results.ToolListing():
                 screen.run_worker(self._show_tools(result), group="picker")
+            case results.MemoryListing():
+                screen.run_worker(self._show_memory(result), group="picker")
             case results.Themes(name):
                 screen.run_worker(self._choose_theme(name), group="picker")
             case results.Switched(opening, line, draft, summary):
                 await screen.opened.show(opening, line=line, summarized=bool(summary))
                 if draft and screen.prompt.put_back(draft):
-                    screen.status.say("The draft is put away; Up brings it back")
+                    screen.draft_put_away()
             case results.Cleared():
                 await screen.moving.clear()
             case results.Quit():
@@ -139,6 +152,11 @@ class Commands:
         from tau.tui.screens.tools import ToolsScreen
 
         await self._screen.app.push_screen_wait(ToolsScreen(listing, self._screen.conversation.tools))
+
+    async def _show_memory(self, listing: MemoryListing) -> None:
+        from tau.tui.screens.memory import MemoryScreen
+
+        await self._screen.app.push_screen_wait(MemoryScreen(self._screen, listing))
 
     async def _choose_theme(self, name: str) -> None:
         from tau.tui.app import TauApp
@@ -214,4 +232,4 @@ class Commands:
         from tau.agent.notices import BUSY
         from tau.conversation.compacting import SUMMARIZING
 
-        await self._screen.notice(BUSY if self._screen.turns.busy else SUMMARIZING, "warning")
+        await self._screen.refuse(BUSY if self._screen.turns.busy else SUMMARIZING)

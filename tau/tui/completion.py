@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tau.tui.key_line import in_words
 from tau.tui.widgets.choices import NO_CHOICE, Choice, Choices
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ SESSIONS = 500
 
 WITH_SESSIONS = ("resume", "fork")
 """Commands that take a session."""
-
-KEYS = (("↑↓", "choose"), ("Tab", "take"), ("Esc", "close"))
-FILE_KEYS = (("↑↓", "choose"), ("Tab", "take, or open a directory"), ("Esc", "close"))
 
 
 @dataclass(frozen=True)
@@ -290,7 +288,9 @@ class Completion:
             )
             for candidate in found
         ]
-        self._list.show(choices, cursor, FILE_KEYS if query.kind == "file" else KEYS)
+        take = "take, or open a directory" if query.kind == "file" else "take"
+        actions = in_words(self._screen.keys, [("complete", take), ("cancel", "close")])
+        self._list.show(choices, cursor, [("↑↓", "choose"), *actions])
 
     def _is_command(self, typed: str) -> bool:
         from tau.conversation.commands import COMMANDS

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from tau.display import one_line
 from tau.errors import TauError
 
 if TYPE_CHECKING:
@@ -66,19 +67,8 @@ async def edited(text: str, command: list[str], *, still: str = "the draft is as
         file = Path(folder, "prompt.md")
         file.touch(mode=0o600)
         file.write_bytes(data)
+        await _run(command, file, still=still)
         name = Path(command[0]).name
-        try:
-            process = await asyncio.create_subprocess_exec(*command, str(file))
-        except OSError as error:
-            raise TauError(f"{name} cannot be started: {error.strerror or error}") from None
-        try:
-            code = await process.wait()
-        except asyncio.CancelledError:  # tau ends
-            process.terminate()
-            raise
-        if code:
-            ended = f"ended with exit code {code}" if code > 0 else f"was ended by signal {-code}"
-            raise TauError(f"{name} {ended}; {still}")
         try:
             new = file.read_bytes().decode()
         except FileNotFoundError:
@@ -89,6 +79,27 @@ async def edited(text: str, command: list[str], *, still: str = "the draft is as
             raise TauError(f"What {name} left cannot be read: {error.strerror or error}") from None
     new = new.replace("\r\n", "\n").replace("\r", "\n")
     return new if text.endswith("\n") else new.removesuffix("\n")  # editors end the last line
+
+
+async def _run(command: list[str], file: Path, *, still: str) -> None:
+    """Run the editor on a file until it ends.
+
+    Raises:
+        TauError: It could not be started, or failed.
+    """
+    name = Path(command[0]).name
+    try:
+        process = await asyncio.create_subprocess_exec(*command, str(file))
+    except OSError as error:
+        raise TauError(f"{name} cannot be started: {error.strerror or error}") from None
+    try:
+        code = await process.wait()
+    except asyncio.CancelledError:  # tau ends
+        process.terminate()
+        raise
+    if code:
+        ended = f"ended with exit code {code}" if code > 0 else f"was ended by signal {-code}"
+        raise TauError(f"{name} {ended}; {still}")
 
 
 @contextmanager
@@ -135,6 +146,23 @@ async def edit_draft(screen: ChatScreen) -> None:
         if prompt.text != shown:  # a message came back into the prompt meanwhile
             after = f"{present.removesuffix(before)}{'' if present.endswith(before) else chr(10)}{after}"
         prompt.replace_all(after)
+
+
+async def edit_file(app: TauApp, file: Path) -> None:
+    """Have a file edited where it is.
+
+    Raises:
+        TauError: There is no editor or no terminal for it, or it failed; the file is as it left it.
+    """
+    problem: TauError | None = None
+    command = editor_command(os.environ)
+    with _terminal_given_away(app):
+        try:
+            await _run(command, file, still=f"{one_line(str(file))} is as it left it")
+        except TauError as error:  # what is raised through textual's `suspend` keeps the app suspended
+            problem = error
+    if problem is not None:
+        raise problem
 
 
 async def show_in_editor(screen: ChatScreen, text: str) -> None:

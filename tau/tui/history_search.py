@@ -12,7 +12,8 @@ from textual.widgets import Input, Static
 from tau.display import one_line
 from tau.errors import TauError
 from tau.tui.fit import shorten_middle, shorten_path
-from tau.tui.keys import Keys, bound, key_of, rebind
+from tau.tui.key_line import in_words
+from tau.tui.keys import Keys, bound, rebind
 from tau.tui.widgets.choices import NO_CHOICE, Choice, Choices
 from tau.tui.widgets.start_page import when
 
@@ -182,7 +183,7 @@ class HistorySearch:
         if self._field is not None:
             self.leave()
             if screen.prompt.put_back(text):
-                screen.status.say("The draft is put away; Up brings it back")
+                screen.draft_put_away()
 
     def _show(self, found: Found, *, everywhere: bool) -> None:
         before = self._hits[self._list.cursor] if 0 <= self._list.cursor < len(self._hits) else None
@@ -195,7 +196,7 @@ class HistorySearch:
             ("Enter", "take"),
             ("↑↓", "older, newer"),
             ("Tab", "this directory" if everywhere else "all directories"),
-            (key_of(self._screen.keys, "cancel"), "back"),
+            *in_words(self._screen.keys, [("cancel", "back")]),
         ]
         self._list.show(rows, cursor, keys, note)
 

@@ -25,8 +25,8 @@ class Kept:
     """Keeps what the person writes, and brings back what they had not sent.
 
     A draft of the session that is opened comes into the prompt if that is empty, with the messages that had
-    waited: nothing is sent that the person has not seen again. Other drafts of this directory are offered in
-    a line over the prompt.
+    waited: nothing is sent that the person has not seen again. In a new session the other drafts of this
+    directory are offered in a line over the prompt, each once; from then on they are in the history, too.
 
     Attributes:
         history: What was sent before; None until it is there.
@@ -113,17 +113,26 @@ class Kept:
     async def _attach(self, drafts: Drafts, session: str) -> None:
         async with self._moving:
             left = await asyncio.to_thread(drafts.attach, session)
-            if left is not None:
-                self._offered = [draft for draft in self._offered if draft.file != left.file]
-                if self._screen.prompt.text.strip():
-                    self._offered.insert(0, left)
-                else:
-                    await self._bring_back(drafts, left)
-            if not self._looked:
-                self._looked = True
+            self._offered.clear()  # what was offered belongs to the session before
+            if left is not None and self._screen.prompt.text.strip():
+                self._offered.append(left)
+            elif left is not None:
+                await self._bring_back(drafts, left)
+            if not self._screen.conversation.state.message_count:
                 self._offered += await asyncio.to_thread(drafts.leftovers)
-            self._show()
+            self._looked = True
+            await self._offer(drafts)
             self._tell_problems()
+
+    async def _offer(self, drafts: Drafts) -> None:
+        """Show what is offered now; in another session than its own a draft is offered once."""
+        self._show()
+        if not self._offered or self._offered[0].session == self._session:
+            return
+        draft = self._offered[0]
+        for text in draft.texts:
+            self._screen.prompt.past.add(text)
+        await asyncio.to_thread(drafts.note_offered, draft)
 
     async def _take_up(self, drafts: Drafts, draft: Draft) -> None:
         async with self._moving:
@@ -131,9 +140,10 @@ class Kept:
                 await self._bring_back(drafts, draft)
             else:
                 self._screen.status.say(ELSEWHERE)
+            await self._offer(drafts)
 
     async def _bring_back(self, drafts: Drafts, draft: Draft) -> None:
-        self._screen.prompt.put("\n\n".join([*draft.queue, draft.text]).strip("\n"))
+        self._screen.prompt.put("\n\n".join(draft.texts).strip("\n"))
         self.keep()
         self._screen.status.say(BACK)
         await asyncio.to_thread(drafts.release, draft)
@@ -147,7 +157,7 @@ class Kept:
 
             draft = self._offered[0]
             at = when(datetime.fromtimestamp(draft.at, UTC).isoformat())
-            line.offer(" ".join([*draft.queue, draft.text]), at, len(self._offered) - 1)
+            line.offer(" ".join(draft.texts), at, len(self._offered) - 1)
         else:
             line.display = False
 

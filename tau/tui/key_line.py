@@ -29,5 +29,10 @@ def keys_line(keys: Sequence[tuple[str, str]], width: int | None = None) -> Cont
 
 def action_line(keys: Keys, actions: Sequence[tuple[str, str]]) -> Content:
     """As `keys_line`, for actions by their names: with the keys in force, without those that have none."""
+    return keys_line(in_words(keys, actions))
+
+
+def in_words(keys: Keys, actions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The first keys in force of actions, each with what it does there, without those that have none."""
     named = [(key_of(keys, name), does) for name, does in actions]
-    return keys_line([(key, does) for key, does in named if key])
+    return [(key, does) for key, does in named if key]

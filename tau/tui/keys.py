@@ -18,6 +18,18 @@ def key_of(keys: Keys, name: str) -> str:
     return listed(keys[name][:1])
 
 
+def in_use(node: DOMNode) -> Keys:
+    """The keys in force in the app that a widget belongs to."""
+    keys: Keys = node.app.keys  # type: ignore[attr-defined]  # every app here is a TauApp
+    return keys
+
+
+def hint(node: DOMNode, name: str, does: str) -> str:
+    """What the key in force for an action does, behind a fact of a line; empty where no key does it."""
+    key = key_of(in_use(node), name)
+    return f" · {key} {does}" if key else ""
+
+
 def bound(actions: Mapping[str, str], *, priority: Collection[str] = ()) -> list[Binding]:
     """Bindings by the default keys, for a class.
 

@@ -44,6 +44,18 @@ class Told(Message):
 
 
 @dataclass
+class Pasted(Message):
+    """A text was pasted into the prompt, and stands before the cursor."""
+
+    text: str
+
+
+@dataclass
+class PasteImage(Message):
+    """The person wants the image of the clipboard in the prompt."""
+
+
+@dataclass
 class ScrollChat(Message):
     """The chat is to move by pages (negative: up)."""
 

@@ -6,7 +6,6 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from tau.events import CommandEnded, CommandEvent, CommandOutput, CommandStarted
-from tau.tui.keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,10 +66,11 @@ class OwnCommand:
             self._screen.chat.to_end()
 
     async def _run(self, typed: Typed, text: str) -> None:
+        from tau.conversation.own_commands import RUNS
+
         screen = self._screen
         if self._running:
-            cancel = key_of(screen.keys, "cancel")
-            await screen.notice(f"A command is running{f'; {cancel} stops it' if cancel else ''}.", "warning")
+            await screen.refuse(RUNS)
             screen.prompt.give_back(text)
             return
         self._running, self._stopping, self._typed = True, False, typed
@@ -102,7 +102,9 @@ class OwnCommand:
                 if self._card is not None:
                     self._card.add_output(text)
             case CommandEnded(output, status, duration, notice):
-                if notice:
+                if notice and self._card is None:
+                    await screen.refuse(notice)
+                elif notice:
                     await screen.notice(notice, "warning")
                 if self._card is not None:
                     screen.chat.let_stand(self._card)

@@ -137,7 +137,7 @@ class Palette:
         if kind == "command" and (edit or needs_argument(doable.text)):
             screen.prompt.focus()
             if screen.prompt.put_back(f"/{name} "):
-                screen.status.say("The draft is put away; Up brings it back")
+                screen.draft_put_away()
         elif kind == "session":
             screen.commands.resume(name)
         elif kind == "action":

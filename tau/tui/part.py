@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
+from tau.tui.keys import hint
 from tau.tui.widgets.live_turn import LIVE_TURNS
 from tau.tui.widgets.turn_blocks import blocks_of, read_ahead
 
@@ -34,7 +35,8 @@ class LaterRow(Static):
         """The person wants to see the newest turns again."""
 
     def __init__(self) -> None:
-        text = "▾ later turns · PageDown shows more · a click here, or a message, the newest"
+        more = hint(self, "page-down", "shows more")
+        text = f"▾ later turns{more} · a click here, or a message, the newest"
         super().__init__(Content.styled(text, "$quiet"), markup=False)
 
     def on_click(self, event: Click) -> None:

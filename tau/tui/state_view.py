@@ -22,7 +22,7 @@ class StateView:
     def show(self, state: ConversationState) -> None:
         """The state is another one now."""
         screen = self._screen
-        if not screen.query("#status"):  # the screen is being taken down
+        if screen.query_one_optional("#status") is None:  # the screen is being taken down
             return
         header = screen.query_one("#header", HeaderBar)
         header.state = state

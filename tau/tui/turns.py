@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from tau.events import ApprovalAsked, ApprovalClosed, TurnStarted
+from tau.events import ApprovalAsked, ApprovalClosed, Notice, TurnStarted
+from tau.tui.taking_back import with_key
 
 if TYPE_CHECKING:
     from tau.tui.screens.chat import ChatScreen
@@ -99,6 +100,8 @@ class Turns:
                 async for event in events:
                     if isinstance(event, TurnStarted):
                         await screen.turn_begins()
+                    if isinstance(event, Notice):
+                        event = Notice(with_key(event.text, screen.keys), event.level)  # noqa: PLW2901  # the same, for here
                     await view.show(event)
                     if isinstance(event, TurnStarted):
                         screen.kept.keep()  # the message is in the session now

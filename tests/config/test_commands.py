@@ -146,7 +146,7 @@ def test_init_writes_a_file_that_changes_nothing_and_touches_none(tau_env: TauEn
     enabled = re.sub(r"^# (\w+ = [^`\n]*|\[.*\])$", r"\1", user.read_text(), flags=re.MULTILINE)
     user.write_text(enabled.replace("NAME", "jot"))
     assert set(tomllib.loads(enabled)) == {
-        "agent", "sessions", "models", "context", "compaction", "memory", "tui", "plugins", "mcp",
+        "agent", "sessions", "models", "context", "compaction", "memory", "tasks", "tui", "plugins", "mcp",
         "approvals", "component", "profiles",
     }  # fmt: skip
     assert tau_env.run("config", "check").stdout.endswith("No problems.\n")
@@ -337,3 +337,19 @@ def test_servers_and_approvals_are_shown_with_their_origin(tau_env: TauEnv, proj
     assert "[approvals]" in shown
     assert "shell: rm *" in shown
     assert f"{project}:2" in shown
+
+
+def test_an_action_without_a_key_is_said_and_no_problem(tau_env: TauEnv) -> None:
+    tau_env.configure('[keys]\nevents = ""\nfind = []\nsessions = "f3"\n')
+    done = tau_env.run("config", "check")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-4:] == [
+        "note: no key does find: keys.find is empty",
+        "note: no key does new: keys.new is not set, and sessions took F3",
+        "note: no key does events: keys.events is empty",
+        "No problems.",
+    ]
+    tau_env.configure('[keys]\nevents = ["f4", ""]\n')
+    done = tau_env.run("config", "check")
+    assert done.returncode == 2
+    assert "keys.events names no key: ''" in done.stdout

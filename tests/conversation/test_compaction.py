@@ -11,7 +11,7 @@ import pytest
 from tau.config.settings import AgentSettings, CompactionSettings
 from tau.conversation import Conversation, carrying
 from tau.conversation.compacting import CANCELLED, SUMMARIZING, compaction_point
-from tau.conversation.state import Refused, Said, Switched
+from tau.conversation.state import ConversationState, Refused, Said, Switched
 from tau.errors import StoreError
 from tau.events import Compacted, Notice, TurnEnd, TurnEvent
 from tau.sessions.records import ListQuery, origin_of
@@ -466,6 +466,35 @@ async def test_a_long_conversation_is_compacted_when_the_next_message_is_sent(be
         assert len(side_requests(bench)) == 1, "no compaction follows the one that helped"
 
 
+def near(seen: list[ConversationState]) -> list[str]:
+    """What was told of the compaction to come while the window was filled to 90 %, without repetitions."""
+    told = [state.compacts for state in seen if (state.context_tokens or 0) >= 36_000]
+    return [text for before, text in zip(["", *told], told, strict=False) if text != before]
+
+
+async def test_what_is_told_of_the_compaction_to_come_is_what_happens(bench: Bench) -> None:
+    """In a turn before which there is nothing to summarize, behind it, and while the summary is written."""
+    (bench.root / "a.txt").write_text("alpha")
+    bench.model = {"context_window": 40_000}
+    bench.steps["default"] = [look("a.txt", "t1", 36_000), {"text": "one", **usage(37_000)}, {"text": "two"}]
+    bench.side = [{"text": NOTES}]
+    seen: list[ConversationState] = []
+    async with bench.open() as conversation:
+        await conversation.model_ready()
+        assert conversation.state.compacts == "at 75 %"
+        conversation.watch(seen.append)
+        await say(conversation, "first")
+        assert near(seen)[0] == "after this turn"
+        assert near(seen)[-1] == conversation.state.compacts == "next"
+        said = await conversation.command("/status")
+        assert isinstance(said, Said)
+        assert any("(93 %) · compacts next" in line for line in said.lines)
+        seen.clear()
+        assert len(compacted(await say(conversation, "second"))) == 1
+        assert near(seen) == ["next", "now"]
+        assert conversation.state.compacts == "at 75 %"
+
+
 async def test_a_compaction_that_does_not_help_is_not_repeated_for_ever(bench: Bench) -> None:
     bench.model = {"context_window": 2_000}  # the tools alone are longer
     bench.steps["default"] = [{"text": "reply", **usage(1_900)}]
@@ -477,6 +506,7 @@ async def test_a_compaction_that_does_not_help_is_not_repeated_for_ever(bench: B
             assert isinstance(events[-1], TurnEnd)
             assert events[-1].stop_reason == "end_turn"
             notices += [event.text for event in events if isinstance(event, Notice)]
+        assert conversation.state.compacts == "no more"
     assert len(side_requests(bench)) == 2
     (told,) = [text for text in notices if "I stopped compacting" in text]
     assert "/new" in told

@@ -11,7 +11,7 @@ import pytest
 from tau.config.settings import Settings
 from tau.config.trust import Trust
 from tau.conversation import Conversation
-from tau.conversation.state import OpenRequest, Refused, Said
+from tau.conversation.state import MemoryListing, OpenRequest, Refused, Said
 from tau.events import ApprovalAsked, Notice, ToolUseEnded, TurnEvent
 from tau.memory.desk import Desk
 from tests.conversation.conftest import Bench, say
@@ -42,7 +42,7 @@ def results(events: list[TurnEvent]) -> list[tuple[str, str]]:
 
 async def ask(conversation: Conversation, line: str) -> list[str]:
     result = await conversation.command(line)
-    assert isinstance(result, Said), result
+    assert isinstance(result, Said | MemoryListing), result
     return list(result.lines)
 
 
@@ -193,6 +193,21 @@ async def test_a_goal_survives_compaction_restart_and_another_session(bench: Ben
         await say(conversation, "anew")
         assert "ship 1.0 with the importer" in system(bench)
         assert conversation.state.goal == "goal: ship 1.0 with the importer"
+
+
+async def test_the_same_goal_again_stays_with_its_notes(bench: Bench) -> None:
+    bench.steps["default"] = [
+        {"tools": [{"name": "goal_progress", "input": {"note": "wrote the parser"}, "id": "t1"}]},
+        {"text": "on it"},
+    ]
+    async with bench.open() as conversation:
+        await ask(conversation, "/goal ship it")
+        await say(conversation, "go on")
+        await ask(conversation, "/goal pause")
+        first, note = await ask(conversation, "/goal ship it")
+        assert first == "goal: ship it"
+        assert note.endswith("wrote the parser")
+        assert (await ask(conversation, "/goal ship both"))[-1] == "It replaces: ship it"
 
 
 async def test_only_the_person_ends_a_goal(bench: Bench) -> None:

@@ -208,12 +208,12 @@ async def test_while_a_turn_runs_it_is_refused_and_the_other_way_round(bench: Be
 
         async def meanwhile() -> None:
             busy = await ending(conversation, "hello?")
-            assert (busy.stop_reason, busy.notice) == ("busy", "A command is running; Esc stops it.")
+            assert (busy.stop_reason, busy.notice) == ("busy", "A command is running.")
             second = (await run(conversation, "!touch ran"))[-1]
             assert isinstance(second, CommandEnded)
-            assert (second.ran, second.notice) == (False, "A command is running; Esc stops it.")
+            assert (second.ran, second.notice) == (False, "A command is running.")
             refused = await conversation.command("/new")
-            assert refused == Refused("A command is running; Esc stops it.")
+            assert refused == Refused("A command is running.")
             (bench.root / "go").touch()
 
         end = await run_until(conversation, "!echo x; until test -e go; do sleep 0.01; done", "x", meanwhile)

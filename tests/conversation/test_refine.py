@@ -524,7 +524,9 @@ async def test_it_does_not_begin_by_itself_where_it_is_not_to(
         if why == "no-room":
             model = conversation._core.answerer.model
             assert model is not None
-            conversation._core.answerer.model = replace(model, info=replace(info, reads_memory=False))
+            conversation._core.answerer.model = replace(
+                model, info=msgspec.structs.replace(info, reads_memory=False)
+            )
         await talk(conversation, 2)
         await conversation.command("/session")  # what follows the end of a turn has happened
         assert conversation._core.refining._task is None

@@ -9,16 +9,17 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from tau.conversation.state import ConversationState
 from tau.line.pastes import Pastes
 from tau.line.toolbar import toolbar
 from tau.models.info import ModelInfo
+from tests.conversation.test_images import png
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -84,6 +85,18 @@ def test_a_large_paste_folds_and_goes_out_whole_and_so_does_the_history(tau_env:
     opened.send("\r")
     opened.until(lambda: len(said(tau_env)) == 2, "the second message")
     assert said(tau_env)[1] == said(tau_env)[0]
+
+
+def test_an_image_that_is_dropped_in_a_line_is_mentioned(tau_env: TauEnv, chat: Chat) -> None:
+    (tau_env.directory / "my photo.png").write_bytes(png(4, 4))
+    opened = chat()
+    path = tau_env.directory / "my photo.png"
+    opened.send(f"look at\x1b[200~'{path}' \x1b[201~now")
+    opened.shows("now")
+    opened.send("\r")
+    answers(opened, 1)
+    (request,) = tau_env.sent()
+    assert request["messages"][-1]["content"][-1]["text"].startswith(f'look at @"{path}" now')
 
 
 def test_lines_typed_by_a_terminal_that_marks_no_paste_are_one_message(tau_env: TauEnv, chat: Chat) -> None:

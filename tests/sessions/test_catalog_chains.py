@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tau.sessions.catalog import Catalog
 from tau.sessions.file import open_store

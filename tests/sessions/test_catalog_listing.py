@@ -9,12 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import time_machine
+from msgspec.structs import replace
 
 from tau.sessions import reconcile
 from tau.sessions.catalog import Catalog

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tau.sessions.catalog import Catalog
 from tau.sessions.file import open_store
@@ -137,7 +138,10 @@ def test_only_the_sessions_a_query_wants(catalog: Catalog, data: Path) -> None:
     plant(data, "there", minutes=2, texts=("zebra",), meta={"directory": "/v"})
     plant(data, "shot", minutes=3, texts=("zebra",), meta={"directory": "/w", "channel": "run"})
     assert places(catalog.search("zebra", HERE)) == {("here", 0)}
-    assert places(catalog.search("zebra", replace(HERE, include_unlisted=True))) == {("here", 0), ("shot", 0)}
+    assert places(catalog.search("zebra", structs.replace(HERE, include_unlisted=True))) == {
+        ("here", 0),
+        ("shot", 0),
+    }
     assert places(catalog.search("zebra", ListQuery())) == {("here", 0), ("there", 0)}
     assert places(catalog.search("zebra", ListQuery(exclude="here"))) == {("there", 0)}
 
@@ -150,7 +154,9 @@ def test_best_first_then_newest_and_paged(catalog: Catalog, data: Path) -> None:
     plant(data, "best", minutes=-5, texts=("zebra zebra zebra",), meta={"directory": "/w"})
     found = [hit.session_id for hit in catalog.search("zebra", HERE)]
     assert found == ["best", "s6", "s5", "s4", "s3", "s2", "s1", "s0"]
-    pages = [catalog.search("zebra", replace(HERE, limit=3, offset=offset)) for offset in (0, 3, 6, 9)]
+    pages = [
+        catalog.search("zebra", structs.replace(HERE, limit=3, offset=offset)) for offset in (0, 3, 6, 9)
+    ]
     assert [hit.session_id for page in pages for hit in page] == found
 
 

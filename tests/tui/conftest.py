@@ -30,6 +30,7 @@ from tau.sessions.file import open_store
 from tau.sessions.store import SessionStore, StoreContext
 from tau.tui.app import TauApp
 from tau.tui.screens.chat import ChatScreen
+from tau.tui.widgets.prompt import BURST_SECONDS
 from tests.conftest import with_memory_begun
 from tests.tui.pictures import Pictured, picture, record_sessions
 
@@ -73,7 +74,10 @@ class Running:
 
     async def send(self, text: str) -> None:
         """Write a text into the prompt and send it."""
-        self.screen.prompt.insert(text)
+        prompt = self.screen.prompt
+        prompt.insert(text)
+        later = prompt._pressed_at + BURST_SECONDS  # a person's Enter does not come with the keys before it
+        await self.until(lambda: time.monotonic() > later, "the keys before are over")
         await self.pilot.press("enter")
         await self.until(lambda: self.screen.prompt._enter is None, "Enter was taken")
         await self.pilot.pause()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 import time_machine
 from pytest_textual_snapshot import SVGImageExtension
 from syrupy.assertion import SnapshotAssertion
+from textual.widgets import Input
 
 from tau.events import AgentEvent, NoticeRecord, ToolCallRecord
 from tau.sessions.store import SessionStore
@@ -27,6 +29,10 @@ SIZES = [(80, 24), (120, 40)]
 LONG_AGO = "2020-09-29T15:30:12+00:00"
 
 every_theme = pytest.mark.parametrize("theme", ["dark", "light", "ansi"])
+LOOKS = [(size, theme) for size in [*SIZES, (200, 60)] for theme in ("dark", "light")]
+"""Every size that the screen is designed at, dark and light."""
+
+every_look = pytest.mark.parametrize(("size", "theme"), LOOKS, ids=str)
 each_size = pytest.mark.parametrize("size", SIZES, ids=str)
 
 REPLY = """The job imports `quail.rates`, which **moved** to `quail.money` in 3f2a91c. Three things follow:
@@ -94,11 +100,23 @@ def record_sessions(store: SessionStore, work: Path) -> None:
 
 
 async def picture(snapshot: SnapshotAssertion, tau: Running) -> None:
-    """Compare the screen once it has come to rest."""
+    """Compare the screen once it has come to rest; no cursor blinks."""
+    for field in tau.app.screen.query(Input):
+        field.cursor_blink = False
+        field._cursor_visible = True
     before, now = "", tau.app.export_screenshot()
     while before != now:
         before, now = now, await later(tau)
     assert snapshot(extension_class=SVGImageExtension) == now
+
+
+async def pictures_of(
+    snapshot: SnapshotAssertion, tau: Running, walk: Mapping[str, Callable[[Running], Awaitable[None]]]
+) -> None:
+    """Bring about one state after the other, and compare the screen in each of them."""
+    for name, see in walk.items():
+        await see(tau)
+        await picture(partial(snapshot, name=name), tau)  # type: ignore[arg-type]  # called the same way
 
 
 async def later(tau: Running) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import time_machine
 from syrupy.assertion import SnapshotAssertion
 
+from tau.config.settings import Settings
 from tau.sessions.chains import Chains
 from tau.sessions.records import MetaValue, SessionSummary
 from tau.sessions.store import SessionStore
 from tau.tui.screens.sessions import SessionPicker
 from tests.tui.conftest import Running, Start
-from tests.tui.pictures import SIZES, picture
+from tests.tui.pictures import Size, every_look, pictures_of
 from tests.tui.recorded import exchanges, record
 
 OLDEST, MIDDLE, NEWEST = "20200927-100000-aaaa", "20200928-100000-bbbb", "20200929-100000-cccc"
@@ -128,21 +130,28 @@ async def test_a_wide_list_says_links_in_words(start: Start) -> None:
         await tau.shows(f"continues {OLDEST} · 6 messages")
 
 
+async def see_a_chain(tau: Running) -> None:
+    await open_picker(tau)
+    await tau.pilot.press("down")
+    await tau.shows("→ earlier ones")
+    if tau.app.size.width >= 100:
+        await tau.shows("answer 1")
+        await tau.shows(f"continues amber · {MIDDLE}")
+    await tau.shows("· 5")
+
+
+async def see_all_of_it(tau: Running) -> None:
+    await tau.pilot.press("right")
+    await tau.shows("← fold")
+
+
 @pytest.mark.usefixtures("chain")
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("unfolded", [False, True], ids=["folded", "unfolded"])
+@every_look
 async def test_chains(
-    start: Start, snapshot: SnapshotAssertion, size: tuple[int, int], unfolded: bool
+    start: Start, settings_for: Callable[..., Settings], snapshot: SnapshotAssertion, size: Size, theme: str
 ) -> None:
-    async with start(size=size, name="rook") as tau:
-        await open_picker(tau)
-        await tau.pilot.press("down", *(["right"] if unfolded else []))
-        await tau.shows("← fold" if unfolded else "→ earlier ones")
-        if size[0] >= 100:
-            await tau.shows("answer 1")
-            await tau.shows(f"continues amber · {MIDDLE}")
-        await tau.shows("· 5")
-        await picture(snapshot, tau)
+    async with start(settings=settings_for(theme=theme), size=size, name="rook") as tau:
+        await pictures_of(snapshot, tau, {"folded": see_a_chain, "unfolded": see_all_of_it})
 
 
 def summary(session_id: str, **meta: MetaValue) -> SessionSummary:

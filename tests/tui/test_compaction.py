@@ -12,16 +12,18 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tau.config.settings import CompactionSettings, ModelSettings, PriceSettings, Settings
-from tau.conversation.compacting import CANCELLED, SUMMARIZING
+from tau.conversation.compacting import CANCELLED
 from tau.sessions.store import SessionStore
 from tau.tui.widgets.blocks import NoticeRow, SummaryBlock, UserRow
 from tau.tui.widgets.tool_card import ToolCard
 from tests.tui.conftest import Running, Start, Step
-from tests.tui.pictures import picture
+from tests.tui.pictures import every_look, picture, pictures_of
 
 NOTES = "- Ada wants the nightly job fixed.\n- It fails since Tuesday: `quail.rates` moved in 3f2a91c."
 ENDLESS = {"text": NOTES, "chunks": 2, "delay": 60}
 Configure = Callable[..., Settings]
+
+SUMMARIZING = "The conversation is being summarized; Esc cancels that."
 
 
 @pytest.fixture
@@ -94,20 +96,30 @@ async def test_nothing_else_begins_but_questions_about_the_state_are_answered(
         assert "Esc cancels" in tau.text()
         await tau.send("/status")
         await tau.shows("2 messages in memory")
+        before = None
         for line in ("/new", "/resume", "/rewind", "/rewind 1", "/undo", "/fork", "/compact", "/model fast"):
-            told = joined(tau).count(SUMMARIZING)
             await tau.send(line)
-            await tau.until(lambda told=told: joined(tau).count(SUMMARIZING) == told + 1, line)  # type: ignore[misc]  # bound now
-            assert tau.screen.prompt.text == line, "what was refused is there to be sent later"
+            before = await refusal(tau, before)
+            await tau.until(lambda line=line: tau.screen.prompt.text == line, "what was refused is there again")  # type: ignore[misc]  # bound now
             tau.screen.prompt.empty()
-        told = joined(tau).count(SUMMARIZING)
         await tau.pilot.press("f3")
-        await tau.until(lambda: joined(tau).count(SUMMARIZING) == told + 1, "F3")
+        await refusal(tau, before)
+        assert joined(tau).count(SUMMARIZING) == 1, "one at a time"
         assert tau.screen.conversation.state.session_id == session
         assert sessions(tmp_path) == [session]
         assert "✻ Summarizing…" in tau.text()
         await tau.pilot.press("escape")
         await tau.until(lambda: CANCELLED in joined(tau), "the end")
+
+
+async def refusal(tau: Running, before: NoticeRow | None) -> NoticeRow:
+    """What is said of a thing that was not done, once another one than before is there."""
+
+    def last() -> NoticeRow:
+        return tau.screen.query(NoticeRow).last()
+
+    await tau.until(lambda: last() is not before and SUMMARIZING.removesuffix(".") in last().source, "the refusal")
+    return last()
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
@@ -333,31 +345,36 @@ but nightly.py, and the alert stays where it is.
 1. `pytest -x tests/test_nightly.py` fails with ModuleNotFoundError: No module named 'quail.rates'"""
 
 
-@pytest.mark.usefixtures("still")
-async def test_summarizing_as_a_picture(
-    start: Start, configure: Configure, snapshot: SnapshotAssertion
-) -> None:
-    settings = configure([FIRST, SECOND], [ENDLESS])
-    async with start(settings=settings, size=(80, 24), name="rook") as tau:
-        await tau.turn("I am Ada. Why is the nightly job red?")
-        await tau.turn("What does it import?")
-        await begin_compaction(tau)
-        await tau.send("Then fix it, please")
-        await tau.shows("waiting")
-        await picture(snapshot, tau)
+async def see_it_summarized(tau: Running) -> None:
+    await tau.turn("I am Ada. Why is the nightly job red?")
+    await tau.turn("What does it import?")
+    await begin_compaction(tau)
+    await tau.send("Then fix it, please")
+    await tau.shows("waiting")
+
+
+async def see_it_cancelled(tau: Running) -> None:
+    await tau.pilot.press("escape")
+    await tau.shows(CANCELLED)
+    await tau.idle()
+
+
+async def see_the_summary(tau: Running) -> None:
+    tau.screen.prompt.empty()
+    tau.screen.status.unsay()
+    await compact(tau)
 
 
 @pytest.mark.usefixtures("still")
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-async def test_a_compacted_session_as_a_picture(
-    start: Start, configure: Configure, snapshot: SnapshotAssertion, size: tuple[int, int]
+@every_look
+async def test_compacting_as_pictures(
+    start: Start, configure: Configure, snapshot: SnapshotAssertion, size: tuple[int, int], theme: str
 ) -> None:
-    settings = configure([FIRST, SECOND], [{"text": LONG_NOTES, **usage(30_000)}], keep_turns=1)
+    side = [ENDLESS, {"text": LONG_NOTES, **usage(30_000)}]
+    settings = configure([FIRST, SECOND], side, keep_turns=1, theme=theme)
+    walk = {"summarizing": see_it_summarized, "cancelled": see_it_cancelled, "compacted": see_the_summary}
     async with start(settings=settings, size=size, name="rook") as tau:
-        await tau.turn("I am Ada. Why is the nightly job red?")
-        await tau.turn("What does it import?")
-        await compact(tau)
-        await picture(snapshot, tau)
+        await pictures_of(snapshot, tau, walk)
 
 
 @pytest.mark.usefixtures("still")

@@ -76,8 +76,8 @@ def test_what_is_replaced_is_said(key: str) -> None:
 
 def test_no_key_of_ours_is_one_of_the_editors() -> None:
     ours = {key for action in ACTIONS for key in action.keys}
-    # Ctrl+C copies what is selected, as it does in an editor; End is the editor's inside the prompt
-    assert ours & set(KEYS) == {*REPLACED, "ctrl+c", "end"}
+    # Ctrl+C copies what is selected and Ctrl+V pastes, as in an editor; End is the editor's inside the prompt
+    assert ours & set(KEYS) == {*REPLACED, "ctrl+c", "ctrl+v", "end"}
 
 
 async def test_alt_d_deletes_a_word_as_alt_delete_does(start: Start) -> None:

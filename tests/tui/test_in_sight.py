@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from types import FrameType
+
+from textual.events import Key
+
 from tau.tui.widgets.chat import Chat
 from tau.tui.widgets.tool_card import ToolCard
-from tests.tui.conftest import Start
+from tests.tui.conftest import Running, Start
 
 SLOW = [{"text": "word " * 400, "chunks": 400, "delay": 0.05}]
 
@@ -41,3 +47,38 @@ async def test_a_card_out_of_sight_is_scrolled_to_when_it_gets_the_focus(start: 
         await tau.shows("no_such_tool")
         await tau.pilot.press("end")
         await tau.shows("line 59")
+
+
+async def test_a_key_costs_the_same_however_many_turns_stand_above(start: Start) -> None:
+    async with start([{"text": "a paragraph\n\n" * 5}] * 30, size=(80, 24)) as tau:
+        await tau.turn("one")
+        few = await calls_of_a_key(tau)
+        for _ in range(25):
+            await tau.turn("another")
+        assert await calls_of_a_key(tau) < 1.3 * few
+
+
+async def calls_of_a_key(tau: Running) -> int:
+    """Python calls from a key to its letter on the screen; the fewest of several, as other things run too."""
+    counts = []
+    for _ in range(5):
+        calls = 0
+
+        def count(frame: FrameType, event: str, argument: object) -> None:
+            nonlocal calls
+            calls += event == "call"
+
+        length = len(tau.screen.prompt.text)
+        sys.setprofile(count)
+        try:
+            tau.app.post_message(Key("x", "x"))
+            while len(tau.screen.prompt.text) == length:
+                await asyncio.sleep(0)
+            painted = asyncio.Event()
+            tau.screen.call_after_refresh(painted.set)
+            await painted.wait()
+        finally:
+            sys.setprofile(None)
+        counts.append(calls)
+        await tau.pilot.pause()
+    return min(counts)

@@ -64,14 +64,59 @@ async def test_several_are_offered_one_after_the_other(tmp_path: Path, work: Pat
         assert tau.screen.prompt.text == "newer", "what was put away is in the history"
 
 
-async def test_what_is_offered_stays_until_it_is_taken(tmp_path: Path, work: Path, start: Start) -> None:
-    left_behind(tmp_path, work, "left")
+@pytest.mark.parametrize("session", ["", "another"])
+async def test_it_is_offered_once_and_in_the_history_then(
+    tmp_path: Path, work: Path, start: Start, session: str
+) -> None:
+    left_behind(tmp_path, work, "left", "a message that waited", session=session)
     async with start() as tau:
-        await tau.shows("⋯ not sent  left")
+        await tau.shows("⋯ not sent  a message that waited left")
         await tau.turn("something else")
         assert "⋯ not sent" not in tau.text()
+        for text in ("something else", "left", "a message that waited"):
+            await tau.pilot.press("up")
+            assert tau.screen.prompt.text == text
+    async with start() as tau:
+        await looked(tau)
+        assert "⋯ not sent" not in tau.text()
+        await tau.pilot.press("up", "up")
+        await tau.until(lambda: tau.screen.prompt.text == "left", "it is in the history")
+
+
+async def test_it_is_not_offered_in_a_session_that_is_resumed(
+    tmp_path: Path, work: Path, start: Start
+) -> None:
+    """Only in its own, and in a new one."""
+    async with start() as tau:
+        await tau.turn("first question")
+        session = tau.screen.conversation.state.session_id
+    left_behind(tmp_path, work, "left", session="another")
+    async with start(resume=session) as tau:
+        await looked(tau)
+        assert "⋯ not sent" not in tau.text()
+        await tau.send("/new")
+        await tau.shows("⋯ not sent  left")
+        await tau.send(f"/resume {session}")
+        await tau.shows("Resumed session")
+        await tau.until(lambda: "⋯ not sent" not in tau.text(), "it is not of that session")
+
+
+async def test_its_session_has_it_although_it_was_offered(tmp_path: Path, work: Path, start: Start) -> None:
+    async with start() as tau:
+        await tau.turn("first question")
+        session = tau.screen.conversation.state.session_id
+    left_behind(tmp_path, work, "left", session=session)
     async with start() as tau:
         await tau.shows("⋯ not sent  left")
+        await tau.until(
+            lambda: any(
+                '"offered":true' in file.read_text().replace(" ", "")
+                for file in (tmp_path / "state" / "prompt" / "drafts").glob("*.json")
+            ),
+            "it is noted",
+        )
+    async with start(resume=session) as tau:
+        await tau.until(lambda: tau.screen.prompt.text == "left", "the draft")
 
 
 async def test_a_draft_of_a_window_that_lives_is_nobody_elses(
@@ -126,10 +171,11 @@ async def test_what_is_being_typed_is_not_mixed_with_what_was_left(
 
 async def test_another_window_may_be_faster(tmp_path: Path, work: Path, start: Start) -> None:
     left_behind(tmp_path, work, "left")
+    other = Drafts(tmp_path / "state", work)
+    (draft,) = other.leftovers()
     async with start() as tau:
         await tau.shows("⋯ not sent  left")
-        other = Drafts(tmp_path / "state", work)
-        (draft,) = other.leftovers()
+        await looked(tau)
         assert other.take(draft)
         await tau.pilot.press("up")
         await tau.shows("Another window has that draft now")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
+import pytest
+from textual.widgets import Static
 
+from tau.config.keys import ACTIONS
+from tau.config.keys import shown as written
 from tau.config.settings import Settings
+from tau.sessions.store import SessionStore
 from tau.tui.screens.help import HelpScreen
+from tau.tui.screens.palette import PaletteScreen
 from tau.tui.screens.sessions import SessionPicker
+from tau.tui.widgets.find_bar import FindBar
 from tests.tui.conftest import Running, Start
+from tests.tui.recorded import exchanges, record
 
 
 async def shown(tau: Running, kind: type) -> None:
@@ -56,8 +66,106 @@ async def test_keys_of_the_editor_stay_where_the_app_has_none(start: Start) -> N
 
 async def test_no_key_at_all_is_said(start: Start, settings_for: Callable[..., Settings]) -> None:
     settings = msgspec.structs.replace(settings_for(), keys={"events": ""})
-    async with start(settings=settings) as tau:
+    async with start(settings=settings, size=(120, 60)) as tau:
         await tau.pilot.press("f4")
         await tau.pilot.press("f1")
         await shown(tau, HelpScreen)
         await tau.shows("no key")
+
+
+OTHERS = {action.name: f"f{place}" for place, action in enumerate(ACTIONS) if action.name != "send"}
+"""Keys that no action has by default, but for F1 to F9, which then do something else."""
+
+FIXED = {"Enter", "Up", "Down", "End"}
+"""Keys of the cards and of the editor, which no setting changes."""
+
+DEFAULTS = {
+    written(key) for action in ACTIONS for key in action.keys if not re.fullmatch("f[0-9]+", key)
+} - FIXED
+IN_FORCE = {written(key): name for name, key in OTHERS.items()}
+
+
+def hints(tau: Running, *own: str) -> set[str]:
+    """The actions whose keys are named on the screen: those in force, beside what is a list's own."""
+    text = tau.text()
+    for key in DEFAULTS - set(own):
+        assert re.search(rf"(?<![\w+]){re.escape(key)}(?![\w+])", text) is None, f"{key} in\n{text}"
+    return {IN_FORCE[key] for key in re.findall(r"\bF[0-9]+\b", text)}
+
+
+async def hinted(tau: Running, *names: str, own: str = "") -> None:
+    await tau.until(lambda: set(names) <= hints(tau, own), f"the keys of {names}")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_every_hint_names_the_key_in_force(
+    start: Start,
+    settings_for: Callable[..., Settings],
+    store: SessionStore,
+    work: Path,
+    size: tuple[int, int],
+) -> None:
+    (work / "notes.txt").write_text("notes")
+    record(store, "long", exchanges(300), directory=str(work), title="A long one")
+    slow = {"text": "word " * 400, "chunks": 400, "delay": 0.05}
+    settings = msgspec.structs.replace(settings_for([slow], side=[{"text": "s", "delay": 60}]), keys=OTHERS)
+    key = OTHERS.__getitem__
+    async with start(settings=settings, size=size) as tau:
+        press = tau.pilot.press
+        await hinted(tau, "help", "sessions", "leave")
+        await press(*"@no")
+        await hinted(tau, "complete", "cancel")
+        await press(key("cancel"))
+        await tau.until(lambda: not tau.screen.completion.is_open, "closed")
+        await press(key("interrupt"), key("history"))
+        await hinted(tau, "cancel", own="Tab")
+        await press(key("cancel"), key("palette"))
+        await shown(tau, PaletteScreen)
+        await press(key("palette"))
+        await tau.until(lambda: not isinstance(tau.app.screen, PaletteScreen), "closed by its own key")
+    async with start(settings=settings, size=size, resume="long") as tau:
+        press, chat = tau.pilot.press, tau.screen.chat
+        chat.scroll_home(animate=False)
+        await hinted(tau, "page-up")
+        await press(key("block-up"))
+        await hinted(tau, "cancel")
+        await press(key("cancel"), key("find"))
+        await hinted(tau, "cancel", own="Tab")
+        tau.screen.query_one(FindBar).field.value = "question 10"
+        await tau.shows("11 found")
+        await press("down")
+        await tau.shows("11 of 11")
+        await press("down")
+        await tau.shows("1 of 11")
+        await press("tab", key("cancel"))
+        await tau.until(lambda: tau.screen.query("BetweenRow"), "turns between")
+        row = tau.screen.query_one("BetweenRow", Static)
+        row.scroll_visible(animate=False)
+        await hinted(tau, "page-down")
+        await press(key("newest"))
+        await tau.send("/compact")
+        await hinted(tau, "cancel")
+        await tau.send("/new")
+        await tau.shows("The conversation is being summarized; ")
+        hints(tau)
+        await press(key("interrupt"), key("cancel"))
+        await tau.shows("Compaction cancelled")
+        await tau.send("!sleep 60")
+        await tau.shows("sleep 60")
+        await tau.send("/new")
+        await tau.shows("A command is running; ")
+        hints(tau)
+        await press(key("interrupt"), key("cancel"))
+        await tau.idle()
+        await tau.send("go")
+        await tau.shows("word word word")
+        chat.scroll_home(animate=False)
+        await tau.shows("new below")
+        await hinted(tau, "newest", "cancel")
+        await press(key("interrupt"), key("cancel"))
+        await tau.idle()
+        await press(key("interrupt"))
+        await tau.shows("again leaves")
+        hints(tau)
+        await press(key("help"))
+        await shown(tau, HelpScreen)

@@ -11,7 +11,6 @@ from typing import TypeVar
 import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from textual.widgets import Input
 
 from tau.config.settings import McpSettings, ModelSettings, Settings
 from tau.tui.screens.palette import PaletteScreen
@@ -64,9 +63,10 @@ async def open_tools(tau: Running) -> None:
     await tau.send("/tools")
     await tau.shows("Built in")
     await tau.until(lambda: shown(tau, ToolsScreen)._listing.settled, "servers")
-    await tau.pilot.press("down", "down")
+    for _ in shown(tau, ToolsScreen).entries:
+        if "▌ fetch_url" not in tau.text():
+            await tau.pilot.press("down")
     await tau.shows("Fetch")
-    await tau.pilot.pause(0.1)
 
 
 async def open_models(tau: Running) -> None:
@@ -95,8 +95,10 @@ async def open_search(tau: Running) -> None:
     await tau.shows("In the text")
     await tau.pilot.press("down")
     if tau.app.size.width >= 100:
-        await tau.shows("Tuesday?")
-        await tau.pilot.pause(0.2)
+        await tau.until(
+            lambda: "Tuesday?" in tau.text() and "the commit" not in tau.text(),
+            "the preview ends with what was found",
+        )
 
 
 async def open_rename(tau: Running) -> None:
@@ -149,9 +151,6 @@ async def test_pickers(
         await tau.shows("main")
         for name, open_screen in SCREENS.items():
             await open_screen(tau)
-            for field in tau.app.screen.query(Input):
-                field.cursor_blink = False
-                field._cursor_visible = True
             await picture(partial(snapshot, name=name), tau)  # type: ignore[arg-type]  # called the same way
             for _ in range(2):
                 await tau.pilot.press(*["escape"] * (tau.app.screen is not tau.screen))

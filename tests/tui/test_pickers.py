@@ -316,7 +316,7 @@ async def test_a_server_that_takes_long_keeps_nobody_waiting(
 ) -> None:
     slow = McpSettings(command=sys.executable, args=["-c", "import time; time.sleep(60)"])
     settings = msgspec.structs.replace(settings_for(), mcp={"slow": slow})
-    async with start(settings=settings) as tau:
+    async with start(settings=settings, size=(120, 50)) as tau:
         await tau.send("/tools")
         await opened(tau, ToolsScreen)
         await tau.shows("1 server on the way")
@@ -373,6 +373,25 @@ async def test_a_price_that_is_known_is_shown(
         await tau.shows(f"${choice.price[0]:.0f} in, ${choice.price[1]:.0f} out")
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+async def test_the_provider_is_whole_and_figures_give_way(
+    start: Start, settings_for: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "x" * 40)
+    settings = settings_for()
+    models = {"default": ModelSettings(provider="anthropic", model_id="claude-haiku-4-5")}
+    settings = msgspec.structs.replace(settings, models={**settings.models, **models})
+    async with start(settings=settings, size=(width, 24)) as tau:
+        await tau.send("/model")
+        await opened(tau, ModelPicker)
+        await tau.until(lambda: "looking" not in tau.text(), "looked")
+        (line,) = [line for line in tau.text().splitlines() if "▌ default" in line]
+        assert "claude-haiku-4-5 · anthropic  " in line
+        assert "in force" in line
+        assert ("$1 in, $5 out" in line) == (width > 80)
+        assert "200k tokens · $1 in, $5 out" in tau.text(), "below the list where the row has no room"
+
+
 # Help -------------------------------------------------------------------------------------------------
 
 
@@ -398,6 +417,16 @@ async def test_help_scrolls_while_the_filter_has_the_keys(start: Start) -> None:
         await tau.shows("/quit")
         await tau.pilot.press("pageup", "up")
         await tau.until(lambda: "Every key can be changed" not in tau.text(), "scrolled up")
+
+
+@pytest.mark.parametrize("width", [60, 80, 110, 120, 160])
+async def test_no_word_of_a_usage_is_broken(start: Start, width: int) -> None:
+    async with start(size=(width, 200)) as tau:
+        await tau.pilot.press("f1")
+        await opened(tau, HelpScreen)
+        text = tau.text()
+        for word in re.findall("[A-Za-z]{2,}", " ".join(spec.usage for spec in COMMANDS)):
+            assert re.search(rf"(?<![A-Za-z]){word}(?![A-Za-z])", text), word
 
 
 @pytest.mark.parametrize("size", [(60, 24), (80, 24), (120, 40), (200, 60)], ids=str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from textual import events
 
 from tau.tui.widgets.blocks import ReasoningBlock
+from tau.tui.widgets.prompt import BURST_SECONDS
 from tau.tui.widgets.reply import Reply
 from tests.tui.conftest import Running, Start
 
@@ -92,6 +94,67 @@ async def test_lines_that_come_at_once_are_one_message(start: Start, tmp_path: P
     assert sent(tmp_path) == ["a\nb\nc"]
 
 
+@pytest.mark.parametrize("keys", ["one\rtwo\r", "one\r\rtwo\r\r"])
+async def test_lines_that_come_at_once_wait_although_the_last_one_ends(
+    start: Start, tmp_path: Path, keys: str
+) -> None:
+    async with start() as tau:
+        for key in keys:
+            tau.app.post_message(events.Key("enter" if key == "\r" else key, key))
+        typed = keys.replace("\r", "\n")
+        await tau.until(lambda: tau.screen.prompt.text == typed, "the lines")
+        assert not await sends(tau)
+        await tau.send("")
+        await tau.until((tmp_path / "requests.jsonl").exists, "sent")
+        await tau.idle()
+    assert sent(tmp_path) == [typed]
+
+
+async def test_keys_that_come_at_once_are_one_text_while_the_app_is_busy(start: Start) -> None:
+    """The wait for what may follow Enter is not over before the keys that came with it are dealt with."""
+    async with start() as tau:
+        prompt = tau.screen.prompt
+        keys = [events.Key("a", "a"), events.Key("enter", "\r"), events.Key("b", "b")]
+
+        async def be_busy() -> None:
+            while prompt._enter is None:
+                await asyncio.sleep(0)
+            time.sleep(BURST_SECONDS * 4)  # as over a long text
+
+        tau.app.post_message(keys[0])
+        tau.app.post_message(keys[1])
+        tau.app.call_later(be_busy)
+        tau.app.post_message(keys[2])
+        await tau.until(lambda: prompt.text == "a\nb", "the lines")
+        assert not await sends(tau)
+
+
+async def test_enter_behind_letters_that_come_at_once_sends(start: Start, tmp_path: Path) -> None:
+    """Also where they find the focus somewhere else, and lines that came at once in the prompt."""
+    async with start([{"reasoning": "because", "text": "an answer"}]) as tau:
+        await tau.turn("why")
+        for key in "one\rtwo\r":
+            tau.app.post_message(events.Key("enter" if key == "\r" else key, key))
+        await tau.until(lambda: tau.screen.prompt.text == "one\ntwo\n", "the lines")
+        later = tau.screen.prompt._pressed_at + BURST_SECONDS
+        await tau.until(lambda: time.monotonic() > later, "they are over")
+        tau.screen.query_one(ReasoningBlock).focus()
+        await tau.until(lambda: tau.screen.focused is tau.screen.query_one(ReasoningBlock), "the focus")
+        for key in "n\r":
+            tau.app.post_message(events.Key("enter" if key == "\r" else key, key))
+        await tau.until(lambda: len(sent(tmp_path)) == 2, "sent")
+        await tau.idle()
+        assert "because" not in tau.text(), "Enter was not the card's"
+    assert sent(tmp_path) == ["why", "one\ntwo\nn"]
+
+
+async def sends(tau: Running) -> bool:
+    """Whether something is sent once the keys that came are dealt with, and nothing comes behind them."""
+    await tau.until(lambda: tau.screen.prompt._enter is None, "Enter was taken")
+    await tau.pilot.pause()
+    return not tau.screen.prompt.text
+
+
 async def test_ctrl_c_puts_the_draft_away_then_leaves_at_the_second_press(start: Start) -> None:
     async with start() as tau:
         await tau.pilot.press(*"draft", "ctrl+c")
@@ -99,6 +162,7 @@ async def test_ctrl_c_puts_the_draft_away_then_leaves_at_the_second_press(start:
         await tau.shows("The draft is put away; Up brings it back")
         await tau.pilot.press("up")
         assert tau.screen.prompt.text == "draft"
+        assert "The draft is put away" not in tau.text(), "it goes with the next key"
         await tau.pilot.press("ctrl+c", "ctrl+c")
         await tau.shows("Ctrl+C again leaves")
         assert tau.app.is_running

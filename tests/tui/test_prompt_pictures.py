@@ -14,7 +14,7 @@ from tau.config.settings import Settings
 from tau.input.drafts import Drafts
 from tau.input.history import PromptHistory
 from tests.tui.conftest import Start
-from tests.tui.pictures import LONG_AGO, picture
+from tests.tui.pictures import LONG_AGO, Pictured, Size, every_look, picture
 from tests.tui.test_completion import write
 from tests.tui.test_past import searching
 
@@ -61,13 +61,13 @@ async def test_the_search(begin: Start, work: Path, tmp_path: Path, snapshot: Sn
         await picture(snapshot, tau)
 
 
+@every_look
 async def test_a_draft_that_was_left(
-    begin: Start, work: Path, tmp_path: Path, snapshot: SnapshotAssertion
+    pictured: Pictured, work: Path, tmp_path: Path, size: Size, theme: str
 ) -> None:
     with time_machine.travel(LONG_AGO, tick=False):
         drafts = Drafts(tmp_path / "state", work)
         drafts.keep(SENT[2], [SENT[0]])
         assert drafts.close()
-    async with begin() as tau:
+    async with pictured(size, theme, name="rook") as tau:
         await tau.shows("⋯ not sent")
-        await picture(snapshot, tau)

@@ -48,6 +48,7 @@ async def test_what_is_typed_next_replaces_it(start: Start, command: str, typed:
         assert prompt.text == command
         await tau.pilot.press("escape")
         await tau.idle()
+        assert BUSY not in tau.text(), "it goes with the turn"
 
 
 async def test_enter_tries_it_again(start: Start) -> None:

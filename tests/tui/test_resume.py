@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tau.config.settings import Settings
 from tau.events import AgentEvent, ErrorRecord, NoticeRecord, ToolCallRecord, to_line

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 import time_machine
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from tau.config.settings import AgentSettings, Settings

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from tau.config.settings import ModelSettings, PriceSettings, Settings
 from tau.display import dollars
 from tau.events import Usage
 from tests.tui.conftest import Running, Start
-from tests.tui.pictures import picture
+from tests.tui.pictures import every_look, pictures_of
 
 STEP = {"text": "ok", "usage": {"inputTokens": 41_200, "outputTokens": 3_100}}
 
@@ -69,6 +70,14 @@ async def test_at_every_width_state_context_and_cost_stay(start: Start, priced: 
         ({"context_tokens": 91_001, "compacts_at": 110_500}, "ctx 70 % · compacts at 85 %"),
         ({"context_tokens": 90_999, "compacts_at": 110_500}, "ctx 70 %"),
         ({"context_tokens": 120_000, "compacts_at": None}, "ctx 92 %"),
+        (
+            {"context_tokens": 126_000, "compacts_at": 110_500, "compaction": "after_turn"},
+            "ctx 97 % · compacts after this turn",
+        ),
+        (
+            {"context_tokens": 126_000, "compacts_at": 110_500, "compaction": "never"},
+            "ctx 97 % · compacts no more",
+        ),
         ({"context_tokens": None, "compacts_at": 110_500, "message_count": 2}, "ctx unknown"),
         ({"context_tokens": 12_000, "model": None}, "ctx 12k"),
         ({"context_tokens": 13_000, "cost": 0.0004}, "ctx 10 % · <$0.01"),
@@ -84,21 +93,44 @@ async def test_the_point_of_compaction_is_named_when_it_is_near(
         await tau.until(lambda: row(tau).endswith(f"  {shown}"), shown)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
-async def test_the_row_near_the_point_of_compaction(
-    start: Start, priced: Settings, snapshot: SnapshotAssertion, size: tuple[int, int]
+FILLED: dict[str, Any] = {
+    "context_tokens": 104_000, "compacts_at": 110_500, "usage": Usage(410_000, 23_000), "cost": 1.5
+}  # fmt: skip
+FULL: dict[str, Any] = {**FILLED, "context_tokens": 126_000}
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "near": ("Ready", FILLED),
+    "working": ("Working…", {**FULL, "compaction": "after_turn"}),
+    "stuck": ("Ready", {**FULL, "compaction": "never", "goal": "goal: ship 1.0"}),
+    "not saved": ("Ready", {**FILLED, "context_tokens": 44_000, "unsaved": "No space left on device"}),
+    "in memory": ("Ready", {"message_count": 2, "turns": 1, "persistent": False}),
+}
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes on takes no time."""
+    monkeypatch.setattr("tau.tui.widgets.bars.monotonic", lambda: 0.0)
+
+
+@pytest.mark.usefixtures("still")
+@every_look
+async def test_the_row_in_its_states(
+    start: Start, priced: Settings, snapshot: SnapshotAssertion, size: tuple[int, int], theme: str
 ) -> None:
-    async with start(settings=priced, size=size, name="rook") as tau:
+    settings = replace(priced, tui=replace(priced.tui, theme=theme))
+    async with start(settings=settings, size=size, name="rook") as tau:
         await tau.screen.workers.wait_for_complete()
-        assert tau.screen.status.state is not None
-        tau.screen.status.state = replace(
-            tau.screen.status.state,
-            context_tokens=104_000,
-            compacts_at=110_500,
-            usage=Usage(410_000, 23_000),
-            cost=1.5,
-        )
-        await picture(snapshot, tau)
+        status = tau.screen.status
+        begun = status.state
+        assert begun is not None
+
+        async def see(activity: str, changes: dict[str, Any]) -> None:
+            (status.rest if activity == "Ready" else status.work)(activity)
+            status.state = replace(begun, **changes)
+            await tau.until(lambda: activity in row(tau), activity)
+
+        walk = {name: partial(lambda given, _: see(*given), given) for name, given in ROWS.items()}
+        await pictures_of(snapshot, tau, walk)
 
 
 GOAL = "goal: ship 1.0 with the importer"

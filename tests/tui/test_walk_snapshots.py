@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import time_machine
 from syrupy.assertion import SnapshotAssertion
-from textual.widgets import Input
 
 from tau.config.settings import Settings
 from tau.input.history import PromptHistory
@@ -86,7 +85,4 @@ async def test_walk(
     async with start(size=size, settings=settings_for(theme=theme), resume="amber") as tau:
         for name, see in WALK.items():
             await see(tau)
-            for field in tau.app.screen.query(Input):
-                field.cursor_blink = False
-                field._cursor_visible = True
             await picture(partial(snapshot, name=name), tau)  # type: ignore[arg-type]  # called the same way

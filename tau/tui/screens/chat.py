@@ -22,7 +22,7 @@ from tau.tui.first_page import FirstPage
 from tau.tui.held import Held
 from tau.tui.in_sight import InSight
 from tau.tui.kept import Kept
-from tau.tui.keys import Keys, bound, rebind
+from tau.tui.keys import Keys, bound, key_of, rebind
 from tau.tui.layout import forget_places
 from tau.tui.links import open_link
 from tau.tui.messages import (
@@ -30,6 +30,8 @@ from tau.tui.messages import (
     BlockClicked,
     EditDraft,
     LinkChosen,
+    Pasted,
+    PasteImage,
     ScrollChat,
     SearchHistory,
     Submitted,
@@ -44,12 +46,15 @@ from tau.tui.opened import Opened
 from tau.tui.outbox import Outbox
 from tau.tui.own_command import OwnCommand
 from tau.tui.part import LaterRow, Part
+from tau.tui.pasting import mention_dropped, paste_image
 from tau.tui.questions import Questions
 from tau.tui.sending import Sending
 from tau.tui.side import Side
 from tau.tui.state_view import StateView
+from tau.tui.taking_back import take_back, with_key
 from tau.tui.turns import Turns
 from tau.tui.widgets.bars import HeaderBar, StatusBar
+from tau.tui.widgets.block import Block
 from tau.tui.widgets.chat import Chat, ChatPane
 from tau.tui.widgets.choices import Choices
 from tau.tui.widgets.events_pane import EventsPane
@@ -64,6 +69,10 @@ if TYPE_CHECKING:
     from tau.conversation import Conversation
     from tau.events import Level
     from tau.tui.history_search import HistorySearch
+    from tau.tui.widgets.blocks import NoticeRow
+
+
+PUT_AWAY = "The draft is put away; Up brings it back"
 
 
 class ChatScreen(Screen[None]):
@@ -76,6 +85,8 @@ class ChatScreen(Screen[None]):
                 "cancel": "cancel",
                 "palette": "palette",
                 "sessions": "sessions",
+                "memory": "memory",
+                "take-back": "take_back",
                 "new": "new",
                 "events": "events",
                 "accept-model": "install(0)",
@@ -116,6 +127,8 @@ class ChatScreen(Screen[None]):
         self.completion = Completion(self, self.kept)
         self.search: HistorySearch | None = None
         self.left: tuple[list[str], list[str]] | None = None
+        self._until_key = False
+        self._refusal: NoticeRow | None = None
         self.questions = Questions(self)
         self.commands = Commands(self)
         self.first_page = FirstPage(self)
@@ -154,6 +167,9 @@ class ChatScreen(Screen[None]):
         """Give the prompt its keys."""
         self.prompt.use_keys(self.keys)
         self.prompt.completes = self.completion
+        # Textual waits a whole frame before the first repaint by this timer, and for none after it: begun
+        # here, that frame is over by the time that the first letter is typed.
+        self._update_timer.resume()
 
     # Parts -------------------------------------------------------------------------------------
 
@@ -195,14 +211,14 @@ class ChatScreen(Screen[None]):
 
     def not_sent(self) -> tuple[list[str], list[str]]:
         """The texts that are in no session: the messages that wait, in their order, and what is written."""
-        if not self.query("#prompt"):  # the screen is not there yet
+        if self.query_one_optional("#prompt") is None:  # the screen is not there yet
             return [], []
         handed_over = [self.turns.not_accepted] if self.turns.not_accepted else []
         return [*handed_over, *self.outbox.texts], self.prompt.unsent()
 
     def typed(self, then: Callable[[], None]) -> bool:
         """Call this once the prompt has taken what was typed so far; False when there is no prompt."""
-        return bool(self.query("#prompt")) and self.prompt.call_later(then)
+        return self.query_one_optional("#prompt") is not None and self.prompt.call_later(then)
 
     def unsent(self, held: str = "") -> list[str]:
         """All of those, at the end: what becomes of the screen then changes nothing in what is kept.
@@ -243,11 +259,35 @@ class ChatScreen(Screen[None]):
         """Say in the status row what tau is doing."""
         self.state_view.show_activity()
 
+    def draft_put_away(self) -> None:
+        """Say until the next key that what was written is in the history."""
+        self.status.say(PUT_AWAY)
+        self._until_key = True
+
     async def notice(self, text: str, level: Level = "info") -> None:
         """Show a sentence in the chat."""
         from tau.tui.widgets.blocks import NoticeRow
 
-        await self.chat.add(NoticeRow(text, level))
+        await self.chat.add(NoticeRow(with_key(text, self.keys), level))
+
+    async def refuse(self, text: str) -> None:
+        """Say why something that was asked for is not done; it goes with what comes next."""
+        from tau.conversation.compacting import SUMMARIZING
+        from tau.conversation.own_commands import RUNS
+        from tau.tui.widgets.blocks import NoticeRow
+
+        ends, cancel = {RUNS: "stops it", SUMMARIZING: "cancels that"}, key_of(self.keys, "cancel")
+        if text in ends and cancel:
+            text = f"{text.removesuffix('.')}; {cancel} {ends[text]}."
+        self._end_refusal()
+        self._refusal = NoticeRow(text, "warning")
+        await self.chat.add(self._refusal)
+        self.chat.to_end()
+
+    def _end_refusal(self) -> None:
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None and refusal.is_attached:
+            refusal.remove()
 
     # Sending -----------------------------------------------------------------------------------
 
@@ -276,6 +316,14 @@ class ChatScreen(Screen[None]):
             self.search = self.search or HistorySearch(self)
             await self.search.open(self.kept.history)
 
+    @on(Pasted)
+    def _pasted(self, message: Pasted) -> None:
+        self.run_worker(mention_dropped(self, message.text), group="pasted")
+
+    @on(PasteImage)
+    def _paste_image(self) -> None:
+        self.run_worker(paste_image(self), group="clipboard", exclusive=True)
+
     @on(EditDraft)
     def _edit_draft(self) -> None:
         from tau.tui.editor import edit_draft
@@ -296,11 +344,13 @@ class ChatScreen(Screen[None]):
     async def turn_begins(self) -> None:
         """A message was accepted."""
         self.garbage.begin()
+        self._end_refusal()
         await self.first_page.end()
 
     def turn_over(self) -> None:
         """A turn is over."""
         self.garbage.end()
+        self._end_refusal()
         self.kept.refresh()
         self.side.arrange()
         self.place.read()
@@ -338,6 +388,16 @@ class ChatScreen(Screen[None]):
         if self.opened.is_open:
             self.commands.choose_session(self.scope_directory(), str(self._settings.directory))
 
+    def action_memory(self) -> None:
+        """Show memory and how it changed."""
+        if self.opened.is_open:
+            self.commands.run("/memory")
+
+    def action_take_back(self) -> None:
+        """Take back what was just remembered."""
+        if self.opened.is_open:
+            self.run_worker(take_back(self), group="memory")
+
     def action_install(self, place: int) -> None:
         """Accept the offer of a model."""
         self.offered.accept(place)
@@ -347,6 +407,16 @@ class ChatScreen(Screen[None]):
         self.offered.decline()
 
     # Moving about ------------------------------------------------------------------------------
+
+    def before_key(self, event: Key) -> None:
+        """Typing goes to the prompt wherever the focus is, with the keys that come at once behind it."""
+        if self._until_key:
+            self._until_key = False
+            self.status.unsay(PUT_AWAY)
+        focused = self.focused
+        elsewhere = focused is None or isinstance(focused, (Block, EventsPane))
+        if elsewhere and event.is_printable and self.questions.panel is None and self.prompt.focusable:
+            self.set_focus(self.prompt)
 
     def on_key(self, event: Key) -> None:
         """Typing goes to the prompt, or answers the question in its place, wherever the focus is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePath
 from textwrap import wrap
@@ -114,6 +115,16 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss(None)
 
 
+def usage_lines(usage: str, width: int) -> list[str]:
+    """A usage in lines that end at a blank or behind a bar; only a word that is longer than a line is cut."""
+    lines = [""]
+    for piece in re.findall(r"[^\s|]+\|?\s*|\|\s*", usage):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [part for line in lines for part in wrap(line, width)]
+
+
 class Listed(Widget):
     """Names and what they mean, in two columns; the first is as wide as its longest entry, or a third."""
 
@@ -150,7 +161,7 @@ class Listed(Widget):
         names = max(8, min(longest, int(width * self.share) - INDENT))
         lines = [Content.styled(self._heading, "bold $quiet")]
         for name, meaning in self._shown():
-            left = wrap(name, names) or [""]
+            left = usage_lines(name, names) or [""]
             right = wrap(meaning, max(20, width - INDENT - names - GAP)) or [""]
             for number in range(max(len(left), len(right))):
                 first = left[number] if number < len(left) else ""

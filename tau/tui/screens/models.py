@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from textual import work
+from textual.content import Content
 
 from tau.conversation.state import ModelChoice
 from tau.display import one_line
@@ -12,9 +13,11 @@ from tau.errors import TauError
 from tau.input.fuzzy import Match, ranked
 from tau.tui.fit import tokens
 from tau.tui.screens.picker import FilterPicker
-from tau.tui.widgets.row_list import Row
+from tau.tui.widgets.row_list import CURSOR, GAP, Row
 
 Found = tuple[ModelChoice, Match]
+MOST_ROLE = 24
+"""Cells of the column of roles at most."""
 
 
 class ModelPicker(FilterPicker[Found, str]):
@@ -77,21 +80,34 @@ class ModelPicker(FilterPicker[Found, str]):
         width = max(len(one_line(other.role)) for other in self._choices) + 2
         model = one_line(choice.model_id or "its default model")
         note = f"{model} · {one_line(choice.provider)}"
-        facts = [] if choice.problem else [_window(choice), _price(choice)]
-        facts += ["cannot be used"] if choice.problem else []
-        facts += ["in force"] if choice.current else []
+        column = min(width, MOST_ROLE)
+        needed = column + GAP + Content(note).cell_length
         return Row(
             one_line(choice.role),
-            right=" · ".join(fact for fact in facts if fact),
+            right=self._facts(choice, needed),
             marks=lies.positions,
             note=note,
-            note_at=min(width, 24),
+            note_at=column,
             quiet=bool(choice.problem),
         )
 
+    def _facts(self, choice: ModelChoice, needed: int) -> str:
+        """What it holds and costs and how it stands; figures give way to model and provider."""
+        figures = [] if choice.problem else [fact for fact in (_window(choice), _price(choice)) if fact]
+        state = ["cannot be used"] if choice.problem else []
+        state += ["in force"] if choice.current else []
+        room = self.rows.scrollable_content_region.width - len(CURSOR) - needed - GAP
+        while figures and len(" · ".join([*figures, *state])) > room:
+            figures.pop()
+        return " · ".join([*figures, *state])
+
     def reached(self, entry: Found | None) -> None:
-        """What is missing for the role under the cursor."""
-        self.more(one_line(entry[0].problem) if entry is not None else "")
+        """What the role under the cursor is missing; else its figures, for which its row may have no room."""
+        if entry is None:
+            self.more("")
+        else:
+            figures = [fact for fact in (_window(entry[0]), _price(entry[0])) if fact]
+            self.more(one_line(entry[0].problem) or " · ".join(figures))
 
     def choose(self, entry: Found) -> None:
         """Take it; whether it can be used is found out then."""

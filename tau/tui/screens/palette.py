@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 
 from tau.errors import TauError
 from tau.input.fuzzy import Match, ranked
+from tau.tui.keys import bound, in_use, rebind
 from tau.tui.screens.picker import FilterPicker
 from tau.tui.widgets.row_list import Row
 
@@ -66,7 +67,7 @@ class PaletteScreen(FilterPicker[Found, Chosen]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+p", "back", "Back", priority=True),
+        *bound({"palette": "back"}, priority=["palette"]),
         Binding("tab", "edit", "Into the prompt", priority=True),
     ]
     placeholder = "What do you want to do?"
@@ -81,6 +82,7 @@ class PaletteScreen(FilterPicker[Found, Chosen]):
         find_later: Callable[[], Awaitable[Sequence[Doable]]],
     ) -> None:
         super().__init__()
+        rebind(self, in_use(self))
         self._doables = list(doables)
         self._recent = recent
         self._find_later = find_later

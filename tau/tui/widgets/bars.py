@@ -93,9 +93,10 @@ class StatusBar(Widget):
         self.hint = hint
         self._hint_timer = self.set_timer(HINT_SECONDS, self.unsay)
 
-    def unsay(self) -> None:
-        """Take the sentence away."""
-        self.hint = ""
+    def unsay(self, hint: str = "") -> None:
+        """Take the sentence away; of a certain one, only where that still stands."""
+        if not hint or self.hint == hint:
+            self.hint = ""
 
     def work(self, activity: str) -> None:
         """Show an activity with the seconds it has taken."""
@@ -181,4 +182,4 @@ def _compaction_point(state: ConversationState) -> str:
         return ""
     if state.context_tokens < state.compacts_at - NEAR * window:
         return ""
-    return f"compacts at {round(100 * state.compacts_at / window)} %"
+    return f"compacts {state.compacts}"

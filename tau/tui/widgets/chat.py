@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tau.tui.keys import hint, in_use, key_of
 from tau.tui.messages import BlockClicked, TopReached
 from tau.tui.widgets.block import Block
 from tau.tui.widgets.live_turn import BATCH_TURNS, LIVE_TURNS, PAGE_TURNS, LiveTurn, begin_of, lay_out
@@ -36,12 +37,12 @@ class EarlierRow(Static):
         if loading:
             text = "▴ reading earlier turns…"
         elif before:
-            text = "▴ the conversation before the summary · PageUp shows it"
+            text = f"▴ the conversation before the summary{hint(self, 'page-up', 'shows it')}"
         elif turns is None:
-            text = f"▴ earlier turns · PageUp shows {PAGE_TURNS} more"
+            text = f"▴ earlier turns{hint(self, 'page-up', f'shows {PAGE_TURNS} more')}"
         else:
             noun = "turn" if turns == 1 else "turns"
-            text = f"▴ {turns:,} earlier {noun} · PageUp shows {PAGE_TURNS} more"
+            text = f"▴ {turns:,} earlier {noun}{hint(self, 'page-up', f'shows {PAGE_TURNS} more')}"
         self.update(Content.assemble((text, "$quiet")))
 
 
@@ -50,7 +51,8 @@ class NewBelow(Static):
 
     def on_mount(self) -> None:
         """Write the line."""
-        self.update(Content.assemble((" ↓ new below · End ", "$accent")))
+        key = key_of(in_use(self), "newest")
+        self.update(Content.assemble((f" ↓ new below{f' · {key}' if key else ''} ", "$accent")))
 
 
 class Chat(VerticalScroll, can_focus=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual import events
@@ -17,7 +18,16 @@ from textual.widgets import Static, TextArea
 from tau.display import visible
 from tau.errors import TauError
 from tau.tui.keys import Keys, bound, rebind
-from tau.tui.messages import EditDraft, ScrollChat, SearchHistory, Submitted, TakeBack, Told
+from tau.tui.messages import (
+    EditDraft,
+    Pasted,
+    PasteImage,
+    ScrollChat,
+    SearchHistory,
+    Submitted,
+    TakeBack,
+    Told,
+)
 from tau.tui.past import Past
 
 if TYPE_CHECKING:
@@ -26,6 +36,9 @@ if TYPE_CHECKING:
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_000
 BURST_SECONDS = 0.02
+LATE_SECONDS = 0.05
+"""A timer later than this means that the app was busy: what was typed meanwhile is still on its way."""
+
 AT_ONCE_SECONDS = 0.005
 """Keys nearer to each other than this were not pressed by a person."""
 
@@ -63,7 +76,7 @@ class Prompt(TextArea):
 
     A large paste, or one with characters that cannot be shown, stands in the text as a marker and is
     written out again when it is sent. Enter sends unless more keys follow at once: those are a paste
-    from a terminal that does not mark pastes, and Enter is then a line of it.
+    from a terminal that does not mark pastes, and Enter is then a line of it, as is the one at its end.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -74,6 +87,7 @@ class Prompt(TextArea):
                 "complete": "complete",
                 "history": "history",
                 "editor": "editor",
+                "paste": "paste",
                 "page-up": "chat(-1)",
                 "page-down": "chat(1)",
             }
@@ -107,6 +121,7 @@ class Prompt(TextArea):
         self._enter: Timer | None = None
         self._pressed_at = 0.0
         self._since = 0.0  # how long after the key before it the last one was pressed
+        self._lines_at_once = False  # whether the keys that came at once so far hold the end of a line
         self._given_back = ""
         self._cancel_keys: tuple[str, ...] = ()
 
@@ -227,7 +242,7 @@ class Prompt(TextArea):
             event.prevent_default()
             self.type_in(event.character or "")
             return
-        self._since, self._pressed_at = event.time - self._pressed_at, event.time
+        self._pressed(event)
         if event.is_printable or self._since >= BURST_SECONDS:
             self._go_on()
         if event.key in self._cancel_keys and self.completes is not None and self.completes.is_open:
@@ -278,7 +293,10 @@ class Prompt(TextArea):
             self._go_on()
         elif self._since >= AT_ONCE_SECONDS and self.completes is not None and await self.completes.enter():
             return
-        self._enter = self.set_timer(BURST_SECONDS, self._send)
+        if self._lines_at_once:  # of a paste, whose last line ends here
+            self.type_in("\n")
+        else:
+            self._wait_for_more()
 
     async def action_complete(self) -> None:
         """Complete what is being written; where there is nothing to complete the key is another's."""
@@ -292,6 +310,29 @@ class Prompt(TextArea):
     def action_editor(self) -> None:
         """Go on in the person's editor."""
         self.post_message(EditDraft())
+
+    def action_paste(self) -> None:
+        """Put the image of the clipboard here, if there is one; else what was copied in the app."""
+        self.post_message(PasteImage())
+
+    def paste_copied(self) -> bool:
+        """Put what was copied in the app here; whether there was something."""
+        if self.app.clipboard:
+            super().action_paste()
+        return bool(self.app.clipboard)
+
+    def mention_instead(self, text: str, mentions: str) -> None:
+        """Put mentions in place of the text before the cursor, if that is still there."""
+        end = self.cursor_index
+        if self.text[:end].endswith(text):
+            self.mention(mentions, end - len(text), end, behind=text[len(text.rstrip()) :])
+
+    def mention(self, mentions: str, start: int, end: int, *, behind: str = "") -> None:
+        """Put mentions in place of some characters, as words of their own."""
+        before = " " if self.text[:start].strip() and not self.text[:start][-1:].isspace() else ""
+        after = "" if behind or self.text[end : end + 1].isspace() else " "
+        self.write(f"{before}{mentions}{behind}{after}", start, end)
+        self.is_typed = False
 
     def action_newline(self) -> None:
         """Begin a new line."""
@@ -387,10 +428,32 @@ class Prompt(TextArea):
         self.move_cursor(self.document.end)
 
     def _insert_paste(self, event: events.Paste) -> None:
-        self._since, self._pressed_at = event.time - self._pressed_at, event.time
+        self._pressed(event)
         self._go_on()
-        self.type_in(self._fold(event.text.replace("\r\n", "\n").replace("\r", "\n")))
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        self.type_in(self._fold(text))
         self.is_typed = False
+        self.post_message(Pasted(text))
+
+    def _pressed(self, event: events.Key | events.Paste) -> None:
+        self._since, self._pressed_at = event.time - self._pressed_at, event.time
+        if self._since >= BURST_SECONDS:
+            self._lines_at_once = False
+
+    def _wait_for_more(self) -> None:
+        """Send a moment later, if nothing came behind Enter by then."""
+        latest = monotonic() + BURST_SECONDS + LATE_SECONDS
+        self._enter = self.set_timer(BURST_SECONDS, lambda: self._waited(latest))
+
+    def _waited(self, latest: float) -> None:
+        if monotonic() > latest:
+            self._wait_for_more()
+        else:  # behind the keys that are on their way already
+            self.app.call_later(self.call_later, self._send_after, self._enter)
+
+    def _send_after(self, timer: Timer | None) -> None:
+        if self._enter is timer and timer is not None:
+            self._send()
 
     def _go_on(self) -> None:
         """More comes after Enter: at once, and Enter was a line of it; later, and Enter was meant.
@@ -402,6 +465,7 @@ class Prompt(TextArea):
         self._enter.stop()
         self._enter = None
         if self._since < BURST_SECONDS:
+            self._lines_at_once = True
             self.type_in("\n")
         else:
             self._send()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
+from tau.tui.keys import hint
 from tau.tui.layout import laid_out
 from tau.tui.widgets.live_turn import BATCH_TURNS, LIVE_TURNS, PAGE_TURNS, lay_out, take_away
 from tau.tui.widgets.turn_blocks import blocks_of, read_ahead
@@ -25,7 +26,8 @@ class BetweenRow(Static):
 
     def describe(self, turns: int) -> None:
         """Say how many they are."""
-        text = f"▾ {turns:,} {'turn' if turns == 1 else 'turns'} between · PageDown shows {PAGE_TURNS} more"
+        more = hint(self, "page-down", f"shows {PAGE_TURNS} more")
+        text = f"▾ {turns:,} {'turn' if turns == 1 else 'turns'} between{more}"
         self.update(Content.assemble((text, "$quiet")))
 
 

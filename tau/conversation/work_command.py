@@ -1,0 +1,153 @@
+"""What `/work` and `/todo` do: sessions of a project's work log, lessons, and its todo files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tau.conversation.state import CommandResult, Refused, Said
+from tau.conversation.work_notes import USER
+from tau.display import one_line
+from tau.journal.work_desk import WorkDesk
+
+if TYPE_CHECKING:  # a conversation that never asks for these starts without what they need
+    from tau.conversation.core import Core
+    from tau.journal.session_file import WorkSession
+    from tau.journal.todos import Todo
+    from tau.journal.work_shown import Offer
+
+WORK_TAKES = "/work takes nothing, resume N, new [TASK], task TEXT or undo"
+TODO_TAKES = "/todo takes nothing, N, open N, add TEXT, new TITLE, use NAME, list or close"
+
+
+async def work(core: Core, wanted: str) -> CommandResult:
+    """Carry out `/work`.
+
+    Raises:
+        TauError: It cannot be done; nothing was changed.
+    """
+    notes, called = core.in_force.notes, core.state.name or core.state.session_id
+    word, _, rest = wanted.partition(" ")
+    rest = rest.strip()
+    match word.lower():
+        case "" | "list" if not rest:
+            return Said(await notes.at_desk(_listing))
+        case "resume" | "switch" if rest:
+            offer = await notes.at_desk(lambda desk: desk.sessions.resume(rest))
+            notes.note(USER, f"resumed {offer.session.name}")
+            lines = _resumed(offer)
+        case "new":
+            path = await notes.at_desk(lambda desk: desk.sessions.new(called, rest))
+            lines = [f"New work: {one_line(path)}; what was in hand is paused"]
+        case "task" if rest:
+            path = await notes.at_desk(lambda desk: desk.sessions.set_task(called, rest))
+            lines = [f"Current task in {one_line(path)}: {one_line(rest, 200)}"]
+        case "undo" if not rest:
+            lines = [await notes.at_desk(WorkDesk.undo)]
+        case _:
+            return Refused(WORK_TAKES)
+    await core.in_force.reread()
+    return Said(lines)
+
+
+async def todo(core: Core, wanted: str) -> CommandResult:
+    """Carry out `/todo`.
+
+    Raises:
+        TauError: It cannot be done; nothing was changed.
+    """
+    notes, called = core.in_force.notes, core.state.name or core.state.session_id
+    word, _, rest = wanted.partition(" ")
+    word, rest = word.lower(), rest.strip()
+    number = rest if word == "open" else word
+    if number.isdecimal() and len(number) < 6 and (word == "open" or not rest):
+        done = word != "open"
+        shown, item, changed = await notes.at_desk(lambda desk: desk.todos.tick(int(number), done=done))
+        verb = "ticked" if done else "opened again"
+        if changed:
+            notes.note(USER, f"{verb} in {shown.path}: {item.text}")
+        line = f"{verb.capitalize()}: {item.line}" if changed else f"It was so already: {item.line}"
+        lines = [line, f"{one_line(shown.path)}: {shown.summary}"]
+        if shown.closed and done:
+            lines.append("All of it is done, so it is the active todo no more")
+    else:
+        match word:
+            case "" if not rest:
+                return Said(await notes.at_desk(_active))
+            case "list" if not rest:
+                return Said(await notes.at_desk(_files))
+            case "new" if rest:
+                made = await notes.at_desk(lambda desk: desk.todos.make(called, rest))
+                notes.note(USER, f"made {made.path}, the active todo")
+                lines = [f"Made {one_line(made.path)}, the active todo; /todo add TEXT adds an item"]
+            case "use" if rest:
+                made = await notes.at_desk(lambda desk: desk.todos.link(called, rest))
+                notes.note(USER, f"took {made.path} for the active todo")
+                lines = _numbered(made)
+            case "add" if rest:
+                made = await notes.at_desk(lambda desk: desk.todos.add(rest))
+                notes.note(USER, f"added to {made.path}: {rest}")
+                lines = _numbered(made)
+            case "close" if not rest:
+                path = await notes.at_desk(lambda desk: desk.todos.unlink())
+                notes.note(USER, f"let go of {path}")
+                lines = [f"{one_line(path)} is the active todo no more"]
+            case _:
+                return Refused(TODO_TAKES)
+    await core.in_force.reread()
+    return Said(lines)
+
+
+def _listing(desk: WorkDesk) -> list[str]:
+    from tau.journal import work_shown
+
+    session = desk.sessions.session()
+    none = "No work is in hand yet: your first message begins it"
+    lines = _in_hand(session) if session is not None else [none]
+    offers = desk.sessions.offers()
+    if not offers:
+        return [*lines, "Nothing else is paused or in progress"]
+    lines.append(f"To resume ({len(offers)}):")
+    for number, offer in enumerate(offers, 1):
+        lines += [f"{number:>3}. {work_shown.headline(offer.session)}", *work_shown.details(offer)]
+    return [*lines, "/work resume N takes one up; what is in hand is paused then"]
+
+
+def _in_hand(session: WorkSession) -> list[str]:
+    from tau.journal import work_shown
+    from tau.journal.work_log import path_of
+
+    return [
+        f"In hand: {work_shown.headline(session)}",
+        f"     in {one_line(path_of(session.name))}",
+        *(f"     {one_line(entry, 160)}" for entry in session.log[-work_shown.LAST :]),
+        *([f"     active todo {one_line(session.todo)}: /todo shows it"] if session.todo else []),
+    ]
+
+
+def _resumed(offer: Offer) -> list[str]:
+    from tau.journal import work_shown
+
+    return [f"Resumed: {work_shown.headline(offer.session)}", *work_shown.details(offer)]
+
+
+def _active(desk: WorkDesk) -> list[str]:
+    active = desk.todos.active()
+    if active is not None:
+        return _numbered(active)
+    return ["There is no active todo", *_files(desk)]
+
+
+def _files(desk: WorkDesk) -> list[str]:
+    files = desk.todos.files()
+    if not files:
+        return ["There are no todo files; /todo new TITLE makes one"]
+    lines = [f"  {one_line(each.path)}  {each.title}: {each.summary}" for each in files]
+    return ["Todo files:", *lines, "/todo use NAME makes one the active todo"]
+
+
+def _numbered(shown: Todo) -> list[str]:
+    return [
+        f"{shown.title} ({one_line(shown.path)}, {shown.summary})",
+        *(f"{item.number:>3}. {item.line}" for item in shown.items),
+        "/todo N ticks an item, /todo open N opens it again",
+    ]

@@ -1,0 +1,161 @@
+"""Assumptions with their tallies: what counts as seen once more, what sets them back, what makes a lesson."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Literal
+
+from tau.journal.markdown import Item, Markdown, as_line
+from tau.journal.open_items import key
+
+TITLE = "Assumptions to validate"
+
+ENOUGH = 3
+"""Independent corroborations without a counter-example that make a lesson of an assumption."""
+
+Verdict = Literal["new", "corroborated", "contradicted", "disproven"]
+
+_MOST_SESSIONS = 20
+_FORM = re.compile(
+    r"(?P<text>.*?)\s+[—–-]+\s+seen\s+(?P<seen>\d{1,6})\s*[×x](?:,\s*last\s+(?P<last>\d{4}-\d\d-\d\d))?"
+    r"(?:,\s*(?P<against>\d{1,6})\s+counter-?examples?)?\s*(?:<!--\s*sessions:(?P<sessions>[^>]*?)-->)?\s*"
+)
+_COMMENT = re.compile(r"\s*<!--.*?-->\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """An assumption and what speaks for it.
+
+    Attributes:
+        text: What is assumed, on one line.
+        seen: Independent corroborations since the last counter-example.
+        last: The day of the newest observation, or empty.
+        against: Counter-examples.
+        sessions: Marks of the sessions that had a say; each has one.
+    """
+
+    text: str
+    seen: int = 0
+    last: str = ""
+    against: int = 0
+    sessions: tuple[str, ...] = ()
+
+    @property
+    def graduates(self) -> bool:
+        """Whether it has become a lesson."""
+        return self.seen >= ENOUGH and not self.against
+
+    @property
+    def line(self) -> str:
+        """As it stands in a file, without the marker of an item."""
+        day = f", last {self.last}" if self.last else ""
+        heard = f" <!-- sessions: {' '.join(self.sessions)} -->" if self.sessions else ""
+        return f"{as_line(self.text)} — seen {self.seen}×{day}, {self.against} counter-examples{heard}"
+
+    def corroborated(self, session: str, day: str) -> Tally:
+        """Seen once more, unless this session had its say already: what it sees again is the same thing."""
+        if session in self.sessions:
+            return self
+        return replace(self, seen=self.seen + 1, last=day, sessions=self._with(session))
+
+    def contradicted(self, session: str, day: str) -> Tally:
+        """Set back: one counter-example outweighs what was seen before it. A session says so once."""
+        if session in self.sessions and not self.seen and self.against:
+            return self
+        return replace(self, seen=0, last=day, against=self.against + 1, sessions=self._with(session))
+
+    def _with(self, session: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.sessions, session]))[-_MOST_SESSIONS:]
+
+
+def mark(session_id: str) -> str:
+    """What stands for a session in a tally."""
+    return sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+
+
+def read(text: str) -> Tally:
+    """An assumption as a file has it; without a tally it was never seen."""
+    flat = " ".join(text.split())
+    found = _FORM.fullmatch(flat)
+    if found is None:
+        return Tally(_COMMENT.sub("", flat))
+    return Tally(
+        found["text"],
+        int(found["seen"]),
+        found["last"] or "",
+        int(found["against"] or 0),
+        tuple((found["sessions"] or "").split()),
+    )
+
+
+def tallies(document: Markdown) -> list[Tally]:
+    """The assumptions of a context."""
+    return [tally for _, tally in _found(document)]
+
+
+def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day: str) -> str:
+    """Take what a session says of an assumption.
+
+    Args:
+        document: Of the context.
+        text: The assumption, in the words that it has there if it is there.
+        verdict: What is said of it. One that is not there yet is new, seen once.
+        session: The mark of the session.
+        day: Today.
+
+    Returns:
+        Why it did not count, or the empty string.
+    """
+    found = next(((item, tally) for item, tally in _found(document) if key(tally.text) == key(text)), None)
+    if found is None:
+        if verdict in ("contradicted", "disproven"):
+            return f"“{text}” is no assumption here"
+        section = document.section(TITLE) or document.add_section(TITLE, 2)
+        document.append(section, f"- {Tally(text).corroborated(session, day).line}")
+        return ""
+    item, tally = found
+    match verdict:
+        case "disproven":
+            document.remove(item)
+            return ""
+        case "contradicted":
+            now = tally.contradicted(session, day)
+        case "corroborated":
+            now = tally.corroborated(session, day)
+        case "new":
+            return f"“{tally.text}” is an assumption here already"
+    if now == tally:
+        return f"“{tally.text}” was not counted once more: this session had its say already"
+    document.replace(item, now.line)
+    return ""
+
+
+def graduates(document: Markdown) -> list[Tally]:
+    """The assumptions that have become lessons."""
+    return [tally for tally in tallies(document) if tally.graduates]
+
+
+def drop(document: Markdown, text: str) -> bool:
+    """Take out an assumption that has become a lesson, if it still is one.
+
+    Returns:
+        False when it was contradicted meanwhile, so that it stays.
+    """
+    for item, tally in _found(document):
+        if key(tally.text) == key(text):
+            if not tally.graduates:
+                return False
+            document.remove(item)
+            return True
+    return True
+
+
+def _found(document: Markdown) -> list[tuple[Item, Tally]]:
+    section = document.section(TITLE)
+    if section is None:
+        return []
+    listed = [item for item in document.items(section) if not item.depth and item.text.strip()]
+    return [(item, read(item.text)) for item in listed]

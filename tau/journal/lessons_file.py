@@ -1,0 +1,257 @@
+"""`LESSONS.md` of a context: entries with ids that never collide, and the archive of what became a rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from tau.display import one_line
+from tau.journal.markdown import Markdown, as_line
+from tau.journal.open_items import key
+
+DEFAULT_PREFIX = "SL"
+VALIDATED = "N/A — validated pattern"
+ARCHIVED = "Archived — compacted"
+
+MOST_WORDS = 8
+"""Words of a title."""
+
+MOST_COMPACTED = 2
+"""Lessons that a wrap-up makes standing rules of."""
+
+HELD_DAYS = 30
+"""Days after which a lesson has held long enough for that."""
+
+_ENTRY = re.compile(r"#{2,6}[ \t]+([A-Z][A-Z0-9_]{0,19})-(\d{1,9})\b[ \t]*[—–:-]*[ \t]*(.*?)[ \t#]*")
+_FIELD = re.compile(r"\*\*(Date|Context|What failed|Fix|Prevention rule):\*\*[ \t]*(.*)", re.IGNORECASE)
+_IN_BANNER = re.compile(r"\b([A-Z][A-Z0-9_]{0,19})-(?:#{2,}|N{2,}|\{N+\}|X{2,})")
+_NAMED_PREFIX = re.compile(
+    r"\b[Pp]refix\b(?:\s+is)?[\s:`*\"']{1,6}([A-Z][A-Z0-9_]{0,19})\b"
+    r"|\b[Ii][Dd]s?\b[^\nA-Z]{0,40}?([A-Z][A-Z0-9_]{0,19})-\d+"
+)
+_CLOSED = re.compile(
+    r"do not (?:append|add)\b|\bfile is (?:frozen|closed|read[- ]only)\b|\bno new (?:entries|lessons)\b",
+    re.IGNORECASE,
+)
+_ARCHIVE = re.compile(r"##[ \t]+Archived\b.*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What was learned.
+
+    Attributes:
+        title: At most `MOST_WORDS` words.
+        context: Which task was being done, one sentence.
+        failed: The wrong approach, or `VALIDATED`.
+        fix: What worked.
+        rule: What is always, or never, to be done.
+        graduated: Whether it was an assumption, whose words are what worked.
+    """
+
+    title: str
+    context: str
+    failed: str
+    fix: str
+    rule: str
+    graduated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A lesson in a file.
+
+    Attributes:
+        prefix: Of its id.
+        number: Of its id.
+        id: As it stands, such as ``SL-007``.
+        title: Behind the id.
+        fields: By their names in small letters, such as ``prevention rule``.
+        first: The number of its first line, from 0.
+        last: The number of its last line, with the rule behind it.
+        archived: Whether it became a standing rule.
+    """
+
+    prefix: str
+    number: int
+    id: str
+    title: str
+    fields: dict[str, str]
+    first: int
+    last: int
+    archived: bool
+
+    @property
+    def rule(self) -> str:
+        """Its prevention rule, or empty."""
+        return self.fields.get("prevention rule", "")
+
+    def held_for(self, today: date) -> int | None:
+        """Days since it was written; None when it does not say when."""
+        try:
+            return (today - date.fromisoformat(self.fields.get("date", ""))).days
+        except ValueError:
+            return None
+
+
+def new_file(context: str, prefix: str) -> bytes:
+    """The file of a context as it is made."""
+    rule = f"> Ids of this file: {prefix}-NNN. No other file has this prefix."
+    return f"# Lessons — {as_line(context)}\n\n{rule}\n".encode()
+
+
+def entries(document: Markdown) -> list[Entry]:
+    """All entries, archived ones too. Their lines are looked at one by one: an unclosed fence hides none."""
+    lines = [line.text for line in document.lines()]
+    starts = [(number, found) for number, text in enumerate(lines) if (found := _ENTRY.fullmatch(text))]
+    archive = next((number for number, text in enumerate(lines) if _ARCHIVE.fullmatch(text)), len(lines))
+    listed = []
+    for at, (first, found) in enumerate(starts):
+        end = starts[at + 1][0] if at + 1 < len(starts) else len(lines)
+        end = next((n for n in range(first + 1, end) if re.match(r"#{1,2}[ \t]", lines[n])), end)
+        last = end - 1
+        while last > first and not lines[last].strip():
+            last -= 1
+        fields = [_FIELD.fullmatch(text.strip()) for text in lines[first + 1 : end]]
+        named = {field[1].lower(): field[2].strip() for field in fields if field}
+        listed.append(
+            Entry(
+                found[1],
+                int(found[2]),
+                f"{found[1]}-{found[2]}",
+                found[3],
+                named,
+                first,
+                last,
+                first > archive,
+            )
+        )
+    return listed
+
+
+def banner(document: Markdown) -> str:
+    """What the file says of itself before its first entry."""
+    there = entries(document)
+    lines = document.lines()[: there[0].first if there else None]
+    text = "\n".join(line.text for line in lines)
+    return text.partition("\n## Archived")[0]
+
+
+def closed(document: Markdown) -> str:
+    """Where the banner says that nothing is to be added, in its words; empty when it does not."""
+    found = _CLOSED.search(banner(document))
+    return found[0] if found else ""
+
+
+def prefix(document: Markdown) -> str:
+    """The prefix of the file's ids: as its banner says, else of its newest entry; empty without either."""
+    said = banner(document)
+    if found := _IN_BANNER.search(said) or _NAMED_PREFIX.search(said):
+        return next(name for name in found.groups() if name)
+    there = entries(document)
+    live = [entry for entry in there if not entry.archived] or there
+    return live[-1].prefix if live else ""
+
+
+def free_prefix(context: str, taken: Iterable[str]) -> str:
+    """A prefix that no other file has: the default one where it is free, else made of the context's name."""
+    used = set(taken)
+    if DEFAULT_PREFIX not in used:
+        return DEFAULT_PREFIX
+    base = re.sub(r"[^A-Z0-9]", "", context.upper())[:12]
+    base = base if base[:1].isalpha() else f"L{base}"
+    return next(name for number in range(len(used) + 2) if (name := f"{base}{number or ''}") not in used)
+
+
+def says_already(document: Markdown, lesson: Lesson) -> str:
+    """The id of an entry that holds the same lesson, or empty."""
+    for entry in entries(document):
+        if lesson.fix and key(entry.fields.get("fix", "")) == key(lesson.fix):
+            return entry.id
+        if lesson.rule and not lesson.graduated and key(entry.rule) == key(lesson.rule):
+            return entry.id
+    return ""
+
+
+def append(document: Markdown, lesson: Lesson, own_prefix: str, day: str) -> str:
+    """Add an entry before the archive, under the next id that was never used in the file.
+
+    Returns:
+        Its id.
+    """
+    there = entries(document)
+    number = max((entry.number for entry in there if entry.prefix == own_prefix), default=0) + 1
+    identity = f"{own_prefix}-{number:03d}"
+    block = "\n".join(
+        [
+            f"### {identity} — {_title(lesson.title)}",
+            f"**Date:** {day}",
+            f"**Context:** {_line(lesson.context)}",
+            f"**What failed:** {_line(lesson.failed) or VALIDATED}",
+            f"**Fix:** {_line(lesson.fix)}",
+            f"**Prevention rule:** {_line(lesson.rule)}",
+            "",
+            "---",
+        ]
+    )
+    lines = document.lines()
+    archive = next((line.number for line in lines if _ARCHIVE.fullmatch(line.text)), None)
+    document.insert(len(lines) if archive is None else archive, block)
+    return identity
+
+
+def archive(document: Markdown, identity: str, day: str) -> bool:
+    """Move an entry, with its id, to the archive at the bottom, with a note of what became of it.
+
+    Returns:
+        False when there is no such entry that is not archived.
+    """
+    entry = next((each for each in entries(document) if each.id == identity and not each.archived), None)
+    if entry is None:
+        return False
+    lines = [line.text for line in document.lines()[entry.first : entry.last + 1]]
+    document.remove_lines(entry.first, entry.last)
+    if not any(_ARCHIVE.fullmatch(line.text) for line in document.lines()):
+        document.insert(len(document.lines()), f"## {ARCHIVED}")
+    note = f"Compacted into rules.md on {day}"
+    document.insert(len(document.lines()), "\n".join([lines[0], note, *lines[1:]]))
+    return True
+
+
+def candidate(document: Markdown, identity: str, today: date) -> tuple[Entry | None, str]:
+    """An entry that may become a standing rule, or why not.
+
+    Args:
+        document: The file.
+        identity: Its id.
+        today: The day.
+    """
+    entry = next((each for each in entries(document) if each.id == identity), None)
+    if entry is None or entry.archived:
+        return None, f"{one_line(identity, 40)} is no entry that is not archived"
+    if not entry.rule:
+        return None, f"{entry.id} has no prevention rule"
+    held = entry.held_for(today)
+    if held is None or held < HELD_DAYS:
+        age = "does not say since when it holds" if held is None else f"is only {held} days old"
+        return None, f"{entry.id} {age}; {HELD_DAYS} days make it a standing rule"
+    return entry, ""
+
+
+def shown(document: Markdown, most: int) -> Sequence[str]:
+    """The entries that are not archived, newest first, a line each."""
+    live = [entry for entry in reversed(entries(document)) if not entry.archived]
+    return [
+        one_line(f"{entry.id} ({entry.fields.get('date', 'no date')}) {entry.title} — {entry.rule}", 300)
+        for entry in live[:most]
+    ]
+
+
+def _title(text: str) -> str:
+    return as_line(" ".join(text.split()[:MOST_WORDS]), 120)
+
+
+def _line(text: str) -> str:
+    return as_line(text) if text.strip() else ""

@@ -1,0 +1,178 @@
+"""The open items of a context: three tiers by horizon, items moved between them and never dropped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tau.journal.markdown import Item, Markdown, Section, as_line
+
+TITLE = "Open items"
+ACTIVE, BACKLOG, SOMEDAY = "Active", "Backlog", "Someday / Blocked"
+TIERS = (ACTIVE, BACKLOG, SOMEDAY)
+
+_RECAP = re.compile(r"> Done (\d{4}-\d\d-\d\d): (.*)")
+_RESOLVED = "; "
+
+
+@dataclass(frozen=True, slots=True)
+class OpenItem:
+    """An item that is to be done.
+
+    Attributes:
+        text: On one line.
+        tier: One of `TIERS`; empty for an item that stands in none.
+        done: Whether it is ticked.
+        item: Where it stands.
+    """
+
+    text: str
+    tier: str
+    done: bool
+    item: Item
+
+
+def key(text: str) -> str:
+    """What two texts have in common that say the same: C, C++ and C# are three things."""
+    return " ".join(text.replace("\\", "").casefold().split()).rstrip(".")
+
+
+def items(document: Markdown) -> list[OpenItem]:
+    """The items of the section, in their order; what is nested in another one is part of that."""
+    section = document.section(TITLE)
+    if section is None:
+        return []
+    tiers = {tier: found for tier in TIERS if (found := _tier(document, section, tier)) is not None}
+    listed = []
+    for item in document.items(section):
+        if item.depth or not item.text.strip():
+            continue
+        tier = next((name for name, found in tiers.items() if found.body <= item.first < found.end), "")
+        listed.append(OpenItem(_flat(item.text), tier, item.checked is True, item))
+    return listed
+
+
+def complete(document: Markdown) -> None:
+    """Have the section and its three headings there, in their order; items above them go to the backlog."""
+    section = document.section(TITLE) or document.add_section(TITLE, 2)
+    level = min(section.level + 1, 6)
+    for number, tier in enumerate(TIERS):
+        section = _there(document)
+        if _tier(document, section, tier) is None:
+            later = (_tier(document, section, other) for other in TIERS[number + 1 :])
+            before = next((found.title for found in later if found is not None), None)
+            document.add_section(tier, level, before=before, under=section)
+    while True:
+        section = _there(document)
+        flat = [item for item in document.items(section) if item.first < section.own_end and not item.depth]
+        if not flat:
+            return
+        _shift(document, flat[0], BACKLOG)
+
+
+def add(document: Markdown, text: str, tier: str) -> bool:
+    """Add an item to a tier; one that says the same is moved there instead.
+
+    Returns:
+        Whether anything changed.
+    """
+    if move(document, text, tier):
+        return True
+    if not text.strip() or any(key(each.text) == key(text) for each in items(document)):
+        return False
+    _append(document, f"- [ ] {as_line(text)}", tier)
+    return True
+
+
+def move(document: Markdown, text: str, tier: str) -> bool:
+    """Move an item to a tier, with all that is nested in it.
+
+    Returns:
+        Whether it was there and in another one.
+    """
+    found = next((each for each in items(document) if key(each.text) == key(text)), None)
+    if found is None or found.tier == tier:
+        return False
+    _shift(document, found.item, tier)
+    return True
+
+
+def resolve(document: Markdown, texts: Iterable[str], day: str) -> tuple[list[str], list[str]]:
+    """Take out what is done, and say so in a quote: whoever counts bullets must not count it as open.
+
+    An item with open ones nested in it stays. The quote of an earlier day goes: its log has it.
+
+    Args:
+        document: Of the context.
+        texts: Items that are done; those that are ticked are, too.
+        day: Today.
+
+    Returns:
+        The texts of the items that were taken out, and those that were not, each with the reason.
+    """
+    wanted = {key(text): text for text in texts}
+    there = items(document)
+    done, left = [], []
+    for found in there:
+        if not found.done and key(found.text) not in wanted:
+            continue
+        nested = [item for item in document.items() if found.item.first < item.first <= found.item.last]
+        if any(item.checked is False for item in nested):
+            left.append(f"“{found.text}” stays: something in it is still open")
+            wanted.pop(key(found.text), None)
+        else:
+            done.append(found)
+    known = {key(found.text) for found in there}
+    left += [f"“{text}” is no open item here" for word, text in wanted.items() if word not in known]
+    for first in sorted((found.item.first for found in done), reverse=True):
+        document.remove(next(each.item for each in items(document) if each.item.first == first))
+    if done:
+        _recap(document, [found.text for found in done], day)
+    return [found.text for found in done], left
+
+
+def _recap(document: Markdown, texts: Sequence[str], day: str) -> None:
+    section = _there(document)
+    kept: list[str] = []
+    for line in reversed(document.lines(section)):
+        if line.number < section.own_end and (found := _RECAP.fullmatch(line.text)):
+            if found[1] == day:
+                kept.append(found[2])
+            document.remove_lines(line.number, line.number)
+            section = _there(document)
+    said = _RESOLVED.join([*kept, *(as_line(text) for text in texts)])
+    document.append(_there(document), f"> Done {day}: {said}", at_end=False)
+
+
+def _shift(document: Markdown, item: Item, tier: str) -> None:
+    block = document.block(item)
+    document.remove(item)
+    _append(document, block, tier)
+
+
+def _append(document: Markdown, block: str, tier: str) -> None:
+    section = _tier(document, _there(document), tier)
+    assert section is not None, "the headings are there before anything is changed"
+    document.append(section, block)
+
+
+def _there(document: Markdown) -> Section:
+    section = document.section(TITLE)
+    assert section is not None
+    return section
+
+
+def _tier(document: Markdown, section: Section, tier: str) -> Section | None:
+    """The section of a tier, whatever blanks stand around its slash."""
+    wanted = _closed_up(tier)
+    titled = document.sections(under=section)
+    return next((found for found in titled if _closed_up(found.title) == wanted), None)
+
+
+def _closed_up(title: str) -> str:
+    return "".join(title.casefold().split()).rstrip("#")
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,317 @@
+"""The form of a session's file in `.memory/session/`: its fields, its log, and how both are changed.
+
+Files that other agents wrote are read as far as they go: a field may be an item of a list, a line of its own,
+a row of a table, a line of the front matter or a section of its name, with or without bold type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from tau.display import one_line
+from tau.journal.markdown import Markdown, as_line
+
+Status: TypeAlias = Literal["in-progress", "paused", "done"]
+
+STATUS, LAST_ACTIVE, TASK, TODO = "Status", "Last Active", "Current Task", "Active Todo"
+FIELDS = (STATUS, LAST_ACTIVE, TASK, TODO)
+LOG = "Log"
+
+DATE = "%Y-%m-%d"
+MINUTE = "%Y-%m-%d %H:%M"
+"""As `date` is asked for the two forms of a time, which are local."""
+
+LONGEST_TASK, LONGEST_ENTRY = 160, 300
+
+_NAMES = "|".join(name.replace(" ", "[ _-]") for name in FIELDS)
+_FIELD = re.compile(
+    rf"(?P<lead> ?(?:[-*+]\s+)?)(?P<bold>\*\*|__|`)?(?P<name>{_NAMES})"
+    r"(?(bold)(?P<mid>\s*:\s*(?P=bold)\s*|(?P=bold)\s*:\s*)|(?P<plain>\s*:\s*))(?P<value>.*?)\s*",
+    re.IGNORECASE,
+)
+_ROW = re.compile(
+    rf"(?P<lead>\s*\|\s*)(?P<name>{_NAMES})(?P<mid>\s*\|\s*)(?P<value>.*?)(?P<end>\s*\|\s*)", re.IGNORECASE
+)
+_LOG_HEADING = re.compile(rb"^## Log[ \t]*\r?\n", re.MULTILINE)
+_NO_ENTRY = re.compile(rb"^(?![-*+] +[^\s\[]|[ \t]*\r?$)", re.MULTILINE)
+_NOTHING = ("", "-", "–", "—", "none", "(none)", "_none_", "*none*", "n/a", "null", "~")
+_WRAPS = ("**", "__", "`", '"', "'", "*", "_")
+_STATUSES: Mapping[str, Status] = {
+    "in-progress": "in-progress",
+    "in progress": "in-progress",
+    "in_progress": "in-progress",
+    "paused": "paused",
+    "done": "done",
+}
+
+
+@dataclass(frozen=True)
+class WorkSession:
+    """A session's file as it was read.
+
+    Attributes:
+        name: Of the file, such as ``2026-08-12-amber.md``.
+        status: None when it says none that is known.
+        last_active: As written.
+        task: The current task, on one line; empty when there is none.
+        todo: The path of the active todo, as written; empty when there is none.
+        log: The entries of its log, oldest first, each on one line.
+    """
+
+    name: str
+    status: Status | None = None
+    last_active: str = ""
+    task: str = ""
+    todo: str = ""
+    log: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One thing that happened.
+
+    Attributes:
+        at: When, in local time.
+        actor: Who did it: ``user``, ``agent``, or the name of a tool.
+        text: What.
+    """
+
+    at: datetime
+    actor: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """As it stands in the log, without the mark of the list."""
+        return f"{self.at.strftime(MINUTE)} {self.actor}: {_inline(self.text, LONGEST_ENTRY)}"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a field stands: its first and last line, and what of the line stands around its value.
+
+    `first` is None for a section of the field's name that holds nothing yet.
+    """
+
+    value: str
+    first: int | None
+    last: int | None = None
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A file whose log is its end, one entry a line: what most are, and what long ones are read by.
+
+    `above` ends with the heading of the log, `entries` with the last of them; `below` has blank lines only.
+    """
+
+    above: Markdown
+    entries: bytes
+    below: bytes
+    mark: bytes
+    end: bytes
+
+
+def read(name: str, data: bytes) -> WorkSession:
+    """A file as far as it can be read."""
+    parts = _parts(data)
+    document = parts.above if parts is not None else Markdown(data)
+    log = _entries(parts) if parts is not None else _log(document)
+    found = {each: _place(document, each) for each in FIELDS}
+    values = {each: _value(place.value) if place else "" for each, place in found.items()}
+    return WorkSession(
+        name=name,
+        status=_STATUSES.get(values[STATUS].casefold()),
+        last_active=values[LAST_ACTIVE],
+        task=values[TASK],
+        todo=_path(values[TODO]),
+        log=tuple(log),
+    )
+
+
+def change(document: Markdown, fields: Mapping[str, str], lines: Sequence[LogLine]) -> None:
+    """Change fields and add to the log, as `put` and `add_to_log`, also in a long log at once."""
+    parts = _parts(document.data)
+    above = parts.above if parts is not None else document
+    for name, value in fields.items():
+        put(above, name, value)
+    if parts is None:
+        for line in lines:
+            add_to_log(document, line)
+        return
+    added = b"".join(
+        parts.mark + b" " + line.line.encode("utf-8", "surrogatepass") + parts.end for line in lines
+    )
+    glue = b"" if not lines or parts.entries.endswith((b"\n", b"\r")) else parts.end
+    document.become(above.data + parts.entries + glue + added + parts.below)
+
+
+def begun(title: str, at: datetime, task: str) -> bytes:
+    """A new file: the work has begun, and nothing is logged."""
+    values = {STATUS: "in-progress", LAST_ACTIVE: at.strftime(DATE), TASK: as_task(task), TODO: ""}
+    fields = "".join(f"- {name}: {value}".rstrip() + "\n" for name, value in values.items())
+    return f"# {as_line(title, LONGEST_TASK)}\n\n{fields}\n## {LOG}\n".encode()
+
+
+def as_task(text: str) -> str:
+    """A text as it may stand for the current task."""
+    return _inline(text, LONGEST_TASK)
+
+
+def put(document: Markdown, name: str, value: str) -> None:
+    """Change a field where it stands; one that is missing is added below the last one that is there."""
+    place = _place(document, name)
+    if place is None:
+        _add(document, name, value)
+    elif place.first is not None and place.last is not None:
+        if place.after:  # the row of a table
+            value = value.replace("|", "\\|")
+        line = f"{place.before}{_wrapped(value, place.value)}{place.after}".rstrip()
+        document.put_lines(place.first, place.last, [line])
+    elif value and (section := document.section(name)) is not None:
+        document.append(section, value)
+
+
+def add_to_log(document: Markdown, line: LogLine) -> None:
+    """Add a line at the end of the log; a log that is missing is made."""
+    section = document.section(LOG) or document.add_section(LOG, 2)
+    items = [item for item in document.items(section) if item.depth == 0]
+    mark = document.block(items[-1])[0] if items else "-"
+    document.append(section, f"{mark if mark in '-*+' else '-'} {line.line}")
+
+
+def _add(document: Markdown, name: str, value: str) -> None:
+    """Add a field in the form of the last one that stands in a line; without one below the title."""
+    places = [place for each in FIELDS if (place := _line(document, each)) is not None]
+    if places:
+        last = max(place.last or 0 for place in places)
+        text = document.lines()[last].text
+        written = _FIELD.fullmatch(text)
+        if written is not None:
+            bold, between = written["bold"] or "", (written["mid"] or written["plain"]).rstrip()
+            new = f"{written['lead']}{bold}{name}{between} {value}".rstrip()
+        else:
+            row = _ROW.fullmatch(text)
+            assert row is not None
+            new = f"{row['lead']}{name}{row['mid']}{value}{row['end']}"
+        document.put_lines(last, last, [text, new])
+        return
+    headings = document.headings()[:1]
+    titles = [each for each in headings if each.level == 1 and document.section(LOG, level=1) is None]
+    at = titles[0].body if titles else document.front_matter
+    document.insert(at, f"- {name}: {value}".rstrip())
+
+
+def _place(document: Markdown, name: str) -> _Place | None:
+    """Where a field stands first: in a line, or as a section of its name."""
+    place = _line(document, name)
+    section = document.section(name)
+    if place is not None or section is None:
+        return place
+    filled = [line for line in document.lines(section) if line.number < section.own_end and line.text.strip()]
+    if not filled:
+        return _Place("", None)
+    mark = re.match(r"\s*(?:[-*+]\s+)?", filled[0].text)
+    before = mark[0] if mark else ""
+    first = filled[0].text[len(before) :].strip()
+    value = " ".join([first, *(line.text.strip() for line in filled[1:])])
+    return _Place(value, filled[0].number, filled[-1].number, before)
+
+
+def _line(document: Markdown, name: str) -> _Place | None:
+    """Where a field stands in a line: above the sections, or in one that has two of the fields at least."""
+    log = document.section(LOG)
+    headings = document.headings()
+    first = next((number for number, each in enumerate(headings) if each.level > 1), len(headings))
+    starts = [each.body for each in headings[first:]]  # an underlined field is above its line
+    parts: dict[int, dict[str, _Place]] = {}
+    for number, text in ((line.number, line.text) for line in document.prose()):
+        if log is not None and log.line <= number < log.end:
+            continue
+        for pattern in (_FIELD, _ROW):
+            found = pattern.fullmatch(text)
+            if found is None or (pattern is _ROW and _is_name(found["value"])):
+                continue
+            key = re.sub("[ _-]", " ", found["name"]).casefold()
+            start, end = found.span("value")
+            blank = "" if pattern is _ROW or text[:start][-1:].isspace() else " "
+            place = _Place(found["value"], number, number, text[:start] + blank, text[end:].rstrip())
+            parts.setdefault(sum(start <= number for start in starts), {}).setdefault(key, place)
+    for part, fields in parts.items():
+        if name.casefold() in fields and (part == 0 or len(fields) > 1):
+            return fields[name.casefold()]
+    return None
+
+
+def _is_name(text: str) -> bool:
+    return re.fullmatch(_NAMES, text.strip(), re.IGNORECASE) is not None
+
+
+def _parts(data: bytes) -> _Parts | None:
+    """A file in its parts; None where the log is not its end, or has anything but entries of one line."""
+    found = next(reversed(list(_LOG_HEADING.finditer(data))), None)
+    if found is None or _NO_ENTRY.search(data, found.end()):
+        return None
+    above = Markdown(data[: found.end()])
+    headings = above.headings()
+    log = above.section(LOG)
+    if log is None or log.line != headings[-1].line or headings[-1].body != len(above.lines()):
+        return None  # it stands in code or in a comment, or there is another one
+    rest = data[found.end() :]
+    entries = rest.rstrip(b" \t\r\n")
+    if not entries:
+        return None
+    end = b"\r\n" if found[0].endswith(b"\r\n") else b"\n"
+    blank = rest[len(entries) :]
+    own = blank.find(b"\n") + 1
+    mark = entries[entries.rfind(b"\n") + 1 :][:1]
+    return _Parts(above, rest[: len(entries) + own], blank[own:], mark, end)
+
+
+def _entries(parts: _Parts) -> list[str]:
+    text = parts.entries.decode("utf-8", "surrogateescape")
+    return [" ".join(line[2:].split()) for line in text.split("\n") if line[2:].strip()]
+
+
+def _log(document: Markdown) -> list[str]:
+    section = document.section(LOG)
+    if section is None:
+        return []
+    items = [item for item in document.items(section) if item.depth == 0]
+    if items:
+        return [" ".join(item.text.split()) for item in items if item.text]
+    return [line.text.strip() for line in document.lines(section) if line.text.strip()]
+
+
+def _inline(text: str, limit: int) -> str:
+    """A text on one line, for behind a label: where no comment begins."""
+    return one_line(text, limit).replace("<!--", "\\<!--")
+
+
+def _value(written: str) -> str:
+    value = " ".join(written.split())
+    for wrap in _WRAPS:
+        if len(value) > 2 * len(wrap) and value.startswith(wrap) and value.endswith(wrap):
+            value = value[len(wrap) : -len(wrap)].strip()
+    return "" if value.casefold() in _NOTHING else value
+
+
+def _wrapped(value: str, before: str) -> str:
+    """A value in the quotes or code marks that the one before it stood in."""
+    before = before.strip()
+    for wrap in _WRAPS:
+        if value and len(before) > 2 * len(wrap) and before.startswith(wrap) and before.endswith(wrap):
+            return f"{wrap}{value}{wrap}"
+    return value
+
+
+def _path(value: str) -> str:
+    """A path as it was meant: of a link its target."""
+    link = re.fullmatch(r"\[[^\]]*\]\(<?([^)>]+)>?\)", value)
+    return link[1].strip() if link else value

@@ -1,0 +1,143 @@
+"""What a file of a project held before tau changed it, kept in tau's own state: undo puts it back exactly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from tau.config.places import make_private
+from tau.display import one_line
+from tau.errors import JournalRefused
+from tau.journal.markdown import Markdown, edit
+from tau.sessions import file_system as fs
+
+KEPT = 100
+"""Changes of a file that can be taken back."""
+
+_DIGITS = 8
+
+
+class Versions:
+    """The changes of one file, newest last. May be used from several processes.
+
+    Args:
+        state: The state directory.
+        path: The file.
+        root: The folder below which no link is followed on the way to it.
+    """
+
+    def __init__(self, state: Path, path: Path, root: Path) -> None:
+        self._state = state
+        self._path = path
+        self._root = root
+        self._names = ("journal", "versions", sha256(os.fsencode(path)).hexdigest()[:32])
+
+    def keep(self, before: bytes, after: bytes, number: int | None = None) -> int:
+        """Keep what a change puts in the place of what, right before it is made.
+
+        Args:
+            before: What the file holds.
+            after: What it is to hold.
+            number: What this returned for the same change, which is made anew; None the first time.
+
+        Returns:
+            The number of the change. Nobody else may change the file meanwhile.
+
+        Raises:
+            JournalRefused: The state directory cannot be written.
+        """
+        with self._opened() as folder:
+            numbers = self._numbers(folder)
+            number = number or max(numbers, default=0) + 1
+            for name, data in ((_before(number), before), (_after(number), after)):
+                fs.write_temporary(fs.temporary_name(name), folder, data)
+                fs.replace(fs.temporary_name(name), name, folder)
+            for old in sorted({*numbers, number})[:-KEPT]:
+                self._drop(old, folder)
+            return number
+
+    def forget(self, number: int) -> None:
+        """Forget a change that was not made."""
+        with self._opened() as folder:
+            self._drop(number, folder)
+
+    def undo(self) -> None:
+        """Put back what the file held before the newest change, byte for byte.
+
+        Raises:
+            JournalRefused: There is no change to take back, or the file was changed since; it is untouched.
+            JournalChanged: It is being changed again and again.
+        """
+        with self._opened() as folder:
+            for number in sorted(self._numbers(folder), reverse=True):
+                made = self._put_back(number, folder)
+                self._drop(number, folder)
+                if made:  # one that was kept, and then never made, is passed over
+                    return
+        raise JournalRefused(f"There is no change of {one_line(str(self._path))} to undo")
+
+    def _put_back(self, number: int, folder: int) -> bool:
+        """Whether the file held what a change left; it then holds what was there before."""
+        before, after = (fs.read_file(name, folder)[0] for name in (_before(number), _after(number)))
+
+        def put_back(document: Markdown) -> None:
+            if document.data not in (before, after):
+                raise JournalRefused(
+                    f"The newest change of {one_line(str(self._path))} is not undone: it was changed since",
+                    f"as it was before that change: {self._shown(_before(number))}",
+                )
+            document.become(before)
+
+        return edit(self._path, put_back, root=self._root)
+
+    def _shown(self, name: str) -> str:
+        return one_line(str(self._state.joinpath(*self._names, name)))
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        try:
+            make_private(self._state)
+            descriptor = os.open(self._state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            for name in self._names:
+                try:
+                    inner, _ = fs.open_or_make_directory(name, descriptor)
+                finally:
+                    os.close(descriptor)
+                descriptor = inner
+        except OSError as error:
+            shown = one_line(str(self._state))
+            raise JournalRefused(
+                f"{shown} cannot be written, so nothing was changed: {error.strerror}"
+            ) from error
+        try:
+            yield descriptor
+        except OSError as error:
+            raise JournalRefused(
+                f"{self._shown('')} cannot be used, so nothing was changed: {error.strerror}"
+            ) from error
+        finally:
+            os.close(descriptor)
+
+    def _numbers(self, folder: int) -> list[int]:
+        """Of the changes that are whole here."""
+        names = set(fs.names(folder))
+        return [
+            int(name[:_DIGITS])
+            for name in names
+            if name.endswith(".after") and f"{name[:_DIGITS]}.before" in names and name[:_DIGITS].isdecimal()
+        ]
+
+    def _drop(self, number: int, folder: int) -> None:
+        fs.remove_temporary(_after(number), folder)
+        fs.remove_temporary(_before(number), folder)
+
+
+def _before(number: int) -> str:
+    return f"{number:0{_DIGITS}}.before"
+
+
+def _after(number: int) -> str:
+    return f"{number:0{_DIGITS}}.after"

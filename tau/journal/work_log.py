@@ -1,0 +1,271 @@
+"""The session files of a checkout: listed, held while a conversation lives, written, deleted when done."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+
+from tau.config.places import make_private
+from tau.display import one_line
+from tau.errors import JournalRefused
+from tau.journal import session_file
+from tau.journal.markdown import Markdown, edit
+from tau.journal.session_file import LAST_ACTIVE, STATUS, TASK, LogLine, WorkSession
+from tau.journal.work_place import FOLDER, LARGEST_SESSION, SESSION, WorkPlace, write_new
+from tau.sessions import file_system as fs
+
+PATIENCE = 1.0
+"""Seconds that a file is waited for at which another process only looks."""
+
+_MOST_NAMED = 10_000
+_PAUSE = 0.01
+_HELD = (errno.EAGAIN, errno.EACCES)
+
+
+class WorkLog:
+    """The session files of one checkout. May be used from any thread.
+
+    A file that a living conversation writes is held by a lock in the state directory, which ends with its
+    process however that ends.
+
+    Args:
+        place: The checkout, whose `.memory/` is in use.
+        state: The state directory.
+    """
+
+    def __init__(self, place: WorkPlace, state: Path) -> None:
+        self._place = place
+        self._state = state
+        self._held: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    # Looking ------------------------------------------------------------------------------------
+
+    def sessions(self) -> list[WorkSession]:
+        """The files that can be read, those written last first.
+
+        Raises:
+            JournalRefused: The folder cannot be read.
+        """
+        found = []
+        for name in self._place.files(SESSION):
+            try:
+                found.append((self._written(name), name, self.read(name)))
+            except JournalRefused:
+                continue
+        return [session for _, _, session in sorted(found, key=lambda each: each[:2], reverse=True)]
+
+    def read(self, name: str) -> WorkSession:
+        """One file.
+
+        Raises:
+            JournalRefused: It is not there or cannot be read.
+        """
+        try:
+            return session_file.read(name, self._place.read(path_of(name), LARGEST_SESSION))
+        except FileNotFoundError:
+            raise JournalRefused(f"{one_line(path_of(name))} is not there any more") from None
+
+    def is_held(self, name: str) -> bool:
+        """Whether a living conversation of this person writes the file, here or in another process."""
+        with self._lock_file(name) as descriptor:
+            return not _locked(descriptor, fcntl.LOCK_SH)
+
+    # Holding ------------------------------------------------------------------------------------
+
+    def hold(self, name: str) -> bool:
+        """Hold a file until `release`; False when another conversation holds it.
+
+        Raises:
+            JournalRefused: The state directory cannot be written.
+        """
+        with self._lock:
+            if name in self._held:
+                return True
+            with self._lock_file(name) as descriptor:
+                until = time.monotonic() + PATIENCE
+                while not _locked(descriptor, fcntl.LOCK_EX):
+                    if time.monotonic() > until:
+                        return False
+                    time.sleep(_PAUSE)
+                self._held[name] = os.dup(descriptor)
+            return True
+
+    def release(self, name: str) -> None:
+        """Let go of a file, if it is held here."""
+        with self._lock:
+            descriptor = self._held.pop(name, None)
+            if descriptor is not None:
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)
+                os.close(descriptor)
+
+    # Writing ------------------------------------------------------------------------------------
+
+    def begin(self, called: str, task: str, at: datetime) -> str:
+        """Begin a file for a conversation, and hold it. Returns its name.
+
+        Args:
+            called: The conversation's name or id.
+            task: The current task; may be empty.
+            at: When, in local time.
+
+        Raises:
+            JournalRefused: It cannot be written.
+        """
+        words = re.findall(r"[A-Za-z0-9]+", called) or ["session"]
+        base = f"{at.strftime(session_file.DATE)}-{'-'.join(words)[:60].strip('-')}"
+        data = session_file.begun(f"Session {called}", at, task)
+        for number in range(1, _MOST_NAMED):
+            name = f"{base}.md" if number == 1 else f"{base}-{number}.md"
+            try:
+                write_new(self._place, SESSION, name, data)
+            except FileExistsError:
+                continue
+            self.hold(name)
+            return name
+        raise JournalRefused(f"There are too many files called {base} in {FOLDER}/{SESSION}")
+
+    def write(
+        self,
+        name: str,
+        *,
+        lines: Sequence[LogLine] = (),
+        fields: Mapping[str, str] | None = None,
+        task: str = "",
+    ) -> None:
+        """Add lines to the log of a file and change fields; everything else stays byte for byte.
+
+        Args:
+            name: Of the file. One that was deleted meanwhile is begun again.
+            lines: What happened.
+            fields: Fields with what they are to hold.
+            task: The current task, where the file says none.
+
+        Raises:
+            JournalRefused: It cannot be written; it is as it was.
+        """
+        at = lines[-1].at if lines else datetime.now().astimezone()
+
+        def change(document: Markdown) -> None:
+            now = session_file.read(name, document.data)
+            wanted = {
+                **({TASK: session_file.as_task(task)} if task and not now.task else {}),
+                **(fields or {}),
+            }
+            session_file.change(document, wanted, lines)
+
+        fresh = session_file.begun(f"Session {Path(name).stem}", at, task)
+        edit(self._place.folder / SESSION / name, change, create=fresh, root=self._place.root)
+
+    def set_status(self, name: str, status: str, *, only_from: str = "") -> bool:
+        """Set the status of a file, and its last day of activity.
+
+        Args:
+            name: Of the file.
+            status: What it is to be.
+            only_from: What it must be now, or empty.
+
+        Returns:
+            Whether it has that status now.
+
+        Raises:
+            JournalRefused: It is not there, or cannot be written.
+        """
+        set_now = False
+
+        def change(document: Markdown) -> None:
+            nonlocal set_now
+            now = session_file.read(name, document.data)
+            set_now = not only_from or now.status == only_from
+            if set_now and now.status != status:
+                today = datetime.now().astimezone().strftime(session_file.DATE)
+                session_file.change(document, {STATUS: status, LAST_ACTIVE: today}, ())
+
+        edit(self._place.folder / SESSION / name, change, root=self._place.root)
+        return set_now
+
+    def drop_done(self) -> None:
+        """Delete the files that say they are done, but for those that a living conversation holds.
+
+        Raises:
+            JournalRefused: The folder cannot be read.
+        """
+        for session in self.sessions():
+            if session.status == "done":
+                with suppress(JournalRefused, OSError):
+                    self._drop(session.name)
+
+    def _drop(self, name: str) -> None:
+        if self.is_held(name) or not self.hold(name):
+            return
+        try:
+            if self.read(name).status == "done":
+                with self._place.opened(FOLDER, SESSION) as folder:
+                    os.unlink(name, dir_fd=folder)
+        finally:
+            self.release(name)
+
+    # ---------------------------------------------------------------------------------------------
+
+    def _written(self, name: str) -> int:
+        """When a file was written last, in nanoseconds; 0 when it is gone."""
+        try:
+            with self._place.opened(FOLDER, SESSION) as folder:
+                stamp = fs.stamp_of(name, folder)
+        except OSError:
+            return 0
+        return stamp.mtime_ns if stamp else 0
+
+    @contextmanager
+    def _lock_file(self, name: str) -> Iterator[int]:
+        """The file whose lock stands for a session's file, open; the lock goes with its last descriptor."""
+        path = os.fsencode(self._place.folder / SESSION / name)
+        own = f"{sha256(path).hexdigest()[:32]}.lock"
+        try:
+            make_private(self._state)
+            above = os.open(self._state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                journal, _ = fs.open_or_make_directory("journal", above)
+                try:
+                    folder, _ = fs.open_or_make_directory("held", journal)
+                    try:
+                        descriptor = fs.open_for_append(own, folder)
+                    finally:
+                        os.close(folder)
+                finally:
+                    os.close(journal)
+            finally:
+                os.close(above)
+        except OSError as error:
+            shown = one_line(str(self._state))
+            raise JournalRefused(f"{shown} cannot be written: {error.strerror}") from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def path_of(name: str) -> str:
+    """The path of a session's file from the root of the checkout."""
+    return f"{FOLDER}/{SESSION}/{name}"
+
+
+def _locked(descriptor: int, kind: int) -> bool:
+    """Whether the lock could be had at once."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _HELD:
+            raise JournalRefused(f"The state directory has no locks: {error.strerror}") from error
+        return False
+    return True

@@ -1,0 +1,296 @@
+"""The session's file that a conversation has in hand: begun, taken up, switched, paused, changed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tau.config.settings import Settings
+from tau.display import one_line
+from tau.errors import JournalRefused, TauError
+from tau.journal import work_place, work_shown
+from tau.journal.session_file import DATE, LAST_ACTIVE, STATUS, TASK, LogLine, WorkSession, as_task
+from tau.journal.work_log import WorkLog, path_of
+from tau.journal.work_place import FOLDER, WorkPlace, root_of
+from tau.journal.work_shown import Offer
+
+OFF = (
+    f"There is no work log here: the project has no {FOLDER}/ that is in use (`tau init --memory` makes one; "
+    "it is used where the directory is trusted)"
+)
+
+
+@dataclass(frozen=True)
+class _Resumed:
+    """A session's file that the conversation took up, and what it said then."""
+
+    name: str
+    log: tuple[str, ...]
+
+
+class WorkSessions:
+    """The sessions of the checkout a conversation works in. May be used from any thread.
+
+    Args:
+        settings: The directory and the places.
+        place: The checkout as it is now.
+
+    Attributes:
+        place: As given.
+        current: The name of the file in hand; empty while there is none.
+        lock: Held while the file in hand is looked at and changed.
+    """
+
+    def __init__(self, settings: Settings, place: Callable[[], WorkPlace]) -> None:
+        self._settings = settings
+        self.place = place
+        self.current = ""
+        self.lock = threading.RLock()
+        self._resumed: _Resumed | None = None
+        self._listed: list[str] = []
+        self._log: WorkLog | None = None
+        self._troubles: list[str] = []
+
+    def in_use(self) -> WorkPlace:
+        """The same, where it is in use.
+
+        Raises:
+            JournalRefused: It is not.
+            ConfigError: As `place`.
+        """
+        place = self.place()
+        if not place.on:
+            raise JournalRefused(place.notice or OFF)
+        return place
+
+    def take_troubles(self) -> list[str]:
+        """What the person is to be told of files that were let go of since the last call, a line each."""
+        with self.lock:
+            troubles, self._troubles = self._troubles, []
+            return troubles
+
+    def drop_done(self, place: WorkPlace) -> None:
+        """Delete the files that are done, as `WorkLog.drop_done`."""
+        self._work_log(place).drop_done()
+
+    @property
+    def taken_up_at(self) -> tuple[str, ...]:
+        """The last entries of the file in hand as it was taken up; empty when it was begun here."""
+        return self._resumed.log if self._resumed and self._resumed.name == self.current else ()
+
+    def note(self, lines: Sequence[LogLine], *, called: str, request: str = "") -> str:
+        """Log what happened, in the session's file in hand; one is begun where there is none.
+
+        Args:
+            lines: At least one.
+            called: The conversation's name or id, after which a new file is named.
+            request: What the person asked for, when they did: the session is in progress then, and it is the
+                current task of a file that says none.
+
+        Returns:
+            The name of the file; empty where the folder is not in use.
+
+        Raises:
+            TauError: It cannot be written.
+        """
+        with self.lock:
+            place = self.place()
+            if not place.on:
+                return ""
+            log = self._work_log(place)
+            if not self.current:
+                if not request:
+                    return ""  # nothing was asked for yet that this could belong to
+                self.current = log.begin(called, request, lines[-1].at)
+            fields = {LAST_ACTIVE: lines[-1].at.strftime(DATE)}
+            if request:
+                fields[STATUS] = "in-progress"
+            log.write(self.current, lines=lines, fields=fields, task=request)
+            return self.current
+
+    @property
+    def kept_as(self) -> str:
+        """What leads back to the file in hand, for `adopt`; empty while there is none."""
+        with self.lock:
+            return str(root_of(self._settings.directory) / path_of(self.current)) if self.current else ""
+
+    def adopt(self, kept: str) -> bool:
+        """Go on with the file that an earlier run of this conversation wrote, where nobody else does.
+
+        Args:
+            kept: `kept_as` of that run. A file of another checkout is left alone.
+
+        Raises:
+            TauError: The state directory cannot be written.
+        """
+        with self.lock:
+            place = self.place()
+            above, _, name = kept.rpartition("/")
+            here = above == str(place.folder / work_place.SESSION)
+            if not place.on or not here or name not in place.files(work_place.SESSION):
+                return False
+            if not self._work_log(place).hold(name):
+                return False
+            self.current = name
+            return True
+
+    def leave(self) -> None:
+        """Let go of the file in hand: work that is in progress is paused.
+
+        Raises:
+            TauError: It cannot be written; it is let go of all the same.
+        """
+        with self.lock:
+            name, self.current, self._resumed = self.current, "", None
+            if not name or self._log is None:
+                return
+            log = self._log
+            try:
+                if self.place().on and log.read(name).status != "done":
+                    log.set_status(name, "paused", only_from="in-progress")
+            finally:
+                log.release(name)
+
+    def offers(self) -> list[Offer]:
+        """Work to resume, the newest first: paused or in progress, and in no living conversation.
+
+        Raises:
+            TauError: The folder cannot be read.
+        """
+        with self.lock:
+            return self._offers(self.in_use())
+
+    def resume(self, which: str) -> Offer:
+        """Take up another session's file; the one in hand is paused.
+
+        Args:
+            which: Its number in the list that was shown last, or its name, with or without ``.md``.
+
+        Returns:
+            What it says.
+
+        Raises:
+            TauError: There is none, it is held by another conversation, or cannot be written.
+        """
+        with self.lock:
+            place = self.in_use()
+            log = self._work_log(place)
+            name = self._named(place, which)
+            if name == self.current:
+                raise JournalRefused(f"{one_line(path_of(name))} is the work in hand")
+            offer = work_shown.offer(place, log.read(name))
+            if not log.hold(name):
+                raise JournalRefused(
+                    f"{one_line(path_of(name))} is written by another window of tau",
+                    "leave it there, or /work new here",
+                )
+            try:
+                log.set_status(name, "in-progress")
+            except BaseException:
+                log.release(name)
+                raise
+            self._leave_for(name)
+            self._resumed = _Resumed(name, offer.last)
+            return offer
+
+    def new(self, called: str, task: str) -> str:
+        """Begin a session's file; the one in hand is paused. Returns its path.
+
+        Raises:
+            TauError: It cannot be written; the one in hand stays in hand.
+        """
+        with self.lock:
+            log = self._work_log(self.in_use())
+            name = log.begin(called, task, datetime.now().astimezone())
+            self._leave_for(name)
+            return path_of(name)
+
+    def set_task(self, called: str, task: str) -> str:
+        """Say what the current task is. Returns the path of the file.
+
+        Raises:
+            TauError: It cannot be written.
+        """
+        return self.put(called, TASK, as_task(task))
+
+    def session(self) -> WorkSession | None:
+        """What the file in hand says; None while there is none.
+
+        Raises:
+            TauError: It cannot be read.
+        """
+        with self.lock:
+            place = self.in_use()
+            return self._work_log(place).read(self.current) if self.current else None
+
+    def put(self, called: str, field: str, value: str) -> str:
+        """Change a field of the file in hand; one is begun where there is none. Returns its path.
+
+        Raises:
+            TauError: It cannot be written.
+        """
+        with self.lock:
+            log = self._work_log(self.in_use())
+            if not self.current:
+                self.current = log.begin(called, "", datetime.now().astimezone())
+            log.write(self.current, fields={field: value})
+            return path_of(self.current)
+
+    def close(self, said: LogLine) -> str:
+        """Log a last line in the file in hand, and set it done. Returns its path; empty where there is none.
+
+        Raises:
+            TauError: It cannot be written.
+        """
+        with self.lock:
+            if not self.current:
+                return ""
+            log = self._work_log(self.in_use())
+            log.write(self.current, lines=[said])
+            log.set_status(self.current, "done")
+            return path_of(self.current)
+
+    # ----------------------------------------------------------------------------------------------
+
+    def _work_log(self, place: WorkPlace) -> WorkLog:
+        if self._log is None:
+            self._log = WorkLog(place, self._settings.places.state)
+        return self._log
+
+    def _offers(self, place: WorkPlace) -> list[Offer]:
+        log = self._work_log(place)
+        open_work = [
+            work_shown.offer(place, session)
+            for session in log.sessions()
+            if session.status in ("paused", "in-progress")
+            and session.name != self.current
+            and not log.is_held(session.name)
+        ]
+        self._listed = [offer.session.name for offer in open_work]
+        return open_work
+
+    def _leave_for(self, name: str) -> None:
+        """Have another file in hand, which is held already; that the one before is not paused is told."""
+        try:
+            self.leave()
+        except TauError as error:
+            self._troubles.append(error.line())
+        self.current = name
+
+    def _named(self, place: WorkPlace, which: str) -> str:
+        which = which.strip()
+        if which.isdecimal() and len(which) < 5:
+            listed = self._listed or [offer.session.name for offer in self._offers(place)]
+            if not 1 <= int(which) <= len(listed):
+                raise JournalRefused(f"There is no work {which} in the list", "/work prints it")
+            return listed[int(which) - 1]
+        there = place.files(work_place.SESSION)
+        wanted = which.rpartition("/")[2]
+        for name in (wanted, f"{wanted}.md"):
+            if name in there:
+                return name
+        raise JournalRefused(
+            f'There is no session file "{one_line(which, 80)}" in {FOLDER}/session', "/work lists them"
+        )

@@ -1,0 +1,106 @@
+"""What the close of a session asks of a model, and what came of it: how `/wrap` and the desks agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from tau.errors import TauError
+
+
+class WrapInvalid(TauError):
+    """A model's answer that cannot be used; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrapSession:
+    """The session that is closed.
+
+    Attributes:
+        session_id: The first one of those that continue each other, so that it stays the same over summaries.
+        called: Its name, else its id.
+        now: The local time, with its offset.
+        quick: Whether the brief form is wanted.
+        contexts: The contexts that the person confirmed, for `.session-log/`; empty where that is off.
+        origin: What came from outside in the session, named by tools; empty when nothing did.
+    """
+
+    session_id: str
+    called: str
+    now: datetime
+    quick: bool = False
+    contexts: tuple[str, ...] = ()
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WrapAsk:
+    """What a desk asks of the model that reads the session.
+
+    Attributes:
+        key: Under which key of the one JSON object its answer stands, such as ``session_log``.
+        rules: What to answer there: keys, kinds of values, rules.
+        material: The files it should know, fenced as data; empty when there are none.
+    """
+
+    key: str
+    rules: str
+    material: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that waits for the person's yes.
+
+    Attributes:
+        line: What would be done and why it waits, with what it changes on further lines.
+        carry_out: Does it, on a thread; returns what to tell. Raises `TauError` when it cannot be done.
+    """
+
+    line: str
+    carry_out: Callable[[], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """What was written.
+
+    Attributes:
+        lines: What the person is told, each naming a file where one was written or refused.
+        questions: What waits for their yes.
+    """
+
+    lines: Sequence[str] = ()
+    questions: Sequence[Question] = field(default_factory=tuple)
+
+
+class WrapDesk(Protocol):
+    """A desk that `/wrap` closes. Its methods block, and may be called from any thread."""
+
+    @property
+    def on(self) -> bool:
+        """Whether there is anything to close: the folder is there, and its directory is trusted."""
+        ...
+
+    def wrap_ask(self, session: WrapSession) -> WrapAsk:
+        """What to ask of the model.
+
+        Raises:
+            TauError: The files cannot be read.
+        """
+        ...
+
+    def apply_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> Wrapped:
+        """Write what the model answered under the desk's key, as far as the rules let it.
+
+        Args:
+            answer: The object under the key, as JSON has it; nothing of it was checked.
+            session: The session.
+
+        Raises:
+            WrapInvalid: The answer is none that can be used; nothing was written.
+            TauError: A file cannot be written; says what was.
+        """
+        ...

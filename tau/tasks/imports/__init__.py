@@ -1,0 +1,1 @@
+"""What source files import, and which files of the project that is."""

@@ -1,0 +1,124 @@
+"""The files of a project, asked for one by one: nothing is listed that is not named by an import."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tau.tasks.imports.found import LONGEST_FILE, Imported
+
+MOST_IN_FOLDER = 2_000
+"""Files of one folder that an import of the whole folder may mean."""
+
+
+class ProjectFiles:
+    """Looks for files below a directory. What was seen once holds for the life of the object.
+
+    Paths are relative to the directory, with slashes; the directory itself is the empty path. Links are
+    followed, and what they lead to counts only when it is below the directory, under the name it has there.
+
+    Args:
+        root: The real path of the directory.
+
+    Attributes:
+        resolved: The files that imports were found to mean: by language, place of the file, and import.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._top = str(root)
+        self._found: dict[str, str | None] = {}
+        self._folders: dict[str, list[str]] = {}
+        self._texts: dict[str, str | None] = {}
+        self.resolved: dict[tuple[str, str, Imported], list[str]] = {}
+
+    def find(self, path: str) -> str | None:
+        """The file that a path leads to, under its real name; None where there is none in the project."""
+        if path not in self._found:
+            self._found[path] = self._look(posixpath.normpath(path))
+        return self._found[path]
+
+    def _look(self, place: str) -> str | None:
+        if place.startswith(("/", "../")) or place == ".." or "\0" in place:
+            return None
+        given = f"{self._top}/{place}"
+        try:
+            if not stat.S_ISREG(os.stat(given).st_mode):  # noqa: PTH116  # asked thousands of times
+                return None
+            real = os.path.realpath(given)
+        except (OSError, ValueError):
+            return None
+        return within(real, self._top)
+
+    def first(self, paths: Iterable[str]) -> str | None:
+        """The first of some files that is there."""
+        return next((found for path in paths if (found := self.find(path)) is not None), None)
+
+    def in_folder(self, folder: str, ending: str) -> list[str]:
+        """The files right in a folder that have an ending, by name."""
+        if folder not in self._folders:
+            try:
+                names = os.listdir(f"{self._top}/{folder}")  # noqa: PTH208  # names are all that is needed
+            except (OSError, ValueError):
+                names = []
+            self._folders[folder] = sorted(names)
+        named = [name for name in self._folders[folder] if name.endswith(ending)][:MOST_IN_FOLDER]
+        found = (self.find(joined(folder, name)) for name in named)
+        return [path for path in found if path is not None]
+
+    def text(self, path: str) -> str | None:
+        """The text of a file that says where modules are; None where it is not there or too long."""
+        if path not in self._texts:
+            data = self.read(path)[0]
+            self._texts[path] = data.decode("utf-8", "replace") if data is not None else None
+        return self._texts[path]
+
+    def read(self, path: str) -> tuple[bytes | None, str]:
+        """The content of a file, or None and why there is none, in a few words."""
+        real = self.find(path)
+        if real is None:
+            return None, "it is not there"
+        try:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(f"{self._top}/{real}", flags)
+            with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    return None, "it is no regular file"
+                data = file.read(LONGEST_FILE + 1)
+        except OSError as error:
+            return None, f"it cannot be read: {error.strerror or error}"
+        if len(data) > LONGEST_FILE:
+            return None, f"it is larger than {LONGEST_FILE:,} bytes"
+        return data, ""
+
+
+def within(real: str, top: str) -> str | None:
+    """A real path as one relative to a real directory; None where it is not below it."""
+    prefix = top if top.endswith("/") else f"{top}/"
+    return real.removeprefix(prefix) if real.startswith(prefix) else None
+
+
+def storable(path: str) -> str:
+    """A path as text that can be kept: bytes of it that are no UTF-8 become escapes."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+def joined(*parts: str) -> str:
+    """Parts of a path with slashes between them; the empty ones are left out."""
+    return "/".join(filter(None, parts))
+
+
+def folder_of(path: str) -> str:
+    """The folder that a path lies in; that of a path without slashes is the empty one."""
+    return path.rpartition("/")[0]
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """A folder and those above it, the project's own last."""
+    while folder:
+        yield folder
+        folder = folder_of(folder)
+    yield ""

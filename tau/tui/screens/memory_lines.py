@@ -1,0 +1,149 @@
+"""What stands beside the list of the memory screen: a file, a change with its diff, or a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from tau.conversation.state import MemoryFile
+from tau.diff_reader import Diff
+from tau.display import one_line, visible
+from tau.errors import TauError
+from tau.memory.history import UndoRefused
+from tau.tui.fit import folded, shorten_middle, shorten_path
+from tau.tui.widgets.diff import DiffLines
+from tau.tui.widgets.lines import LayOut, Lines, LinesView, Listed, Stacked
+
+SHOWN_LINES = 2_000
+TAB = 4
+
+
+class MemoryView(LinesView):
+    """The lines; they fill what room there is."""
+
+    def __init__(self) -> None:
+        super().__init__(of_lines(()))
+        self.id = "memory-view"
+
+    def show(self, lay_out: LayOut) -> None:
+        """Show other lines, from their beginning."""
+        super().show(lay_out)
+        self._lay_out(self.scrollable_content_region.width)
+
+
+def of_file(file: MemoryFile) -> LayOut:
+    """A file: where it is, what of it is loaded, and its lines with their numbers."""
+
+    def lay_out(width: int) -> Lines:
+        head = [
+            *_folded(one_line(file.title), width, "bold"),
+            Content.styled(shorten_middle(shorten_path(one_line(file.path, 1_000)), width), "$quiet"),
+        ]
+        for fact in facts(file):
+            head += _folded(fact, width, "$warning" if fact == not_loaded(file) else "$quiet")
+        return Stacked([Listed([*head, Content("")]), Listed(_numbered(file, width))])
+
+    return lay_out
+
+
+def facts(file: MemoryFile) -> list[str]:
+    """What there is to know of a file beside its text, a line each."""
+    lines = f"{file.lines:,} line{'' if file.lines == 1 else 's'}"
+    found = [not_loaded(file) or f"{lines}, all of it in every prompt"]
+    if file.own:
+        found.append("the project's own: tau reads it and never writes it")
+    if file.builtin:
+        found.append("came with tau; without its line `builtin: true` it is yours")
+    if file.origin:
+        found.append(f"noted after content from outside: {file.origin}")
+    return found
+
+
+def not_loaded(file: MemoryFile) -> str:
+    """What of a file stands in no prompt, as a sentence; empty when all of it does."""
+    if not file.missing:
+        return ""
+    if file.first_loaded > file.last_loaded:
+        return "not loaded: it stands in no prompt"
+    return f"not loaded: {file.missing} of {file.lines:,}"
+
+
+def of_change(head: Sequence[str], diff: Diff | None, trouble: Sequence[str] = ()) -> LayOut:
+    """A change of memory: what the log says of it, and what it did.
+
+    Args:
+        head: What the log says, a line each.
+        diff: What it did; None while that is being read, or where it was nothing that has lines.
+        trouble: Why it could not be undone, above all else.
+    """
+
+    def lay_out(width: int) -> Lines:
+        above: list[Content] = []
+        for line in trouble:
+            above += _folded(line, width, "$warning")
+        if trouble:
+            above.append(Content(""))
+        for number, line in enumerate(head):
+            above += _folded(line.strip(), width, "" if number else "bold")
+        parts: list[Lines] = [Listed([*above, Content("")])]
+        if diff is not None:
+            parts += [_plain(diff.before, width), DiffLines(diff, width), _plain(diff.after, width)]
+        return Stacked(parts)
+
+    return lay_out
+
+
+def of_lines(lines: Sequence[str]) -> LayOut:
+    """A few lines as they are."""
+    return lambda width: Listed([part for line in lines for part in _folded(line.strip(), width)])
+
+
+def why_not(error: TauError) -> list[str]:
+    """Why a change is not undone, a line each; with where both versions of a file are."""
+    if not isinstance(error, UndoRefused):
+        return [error.line()]
+    paths = (
+        ("as it is now", error.path_now),
+        ("as that change left it", error.path_written),
+        ("as it was before", error.path_before),
+    )
+    return [
+        f"Not undone: {one_line(error.title)} was changed since.",
+        *(f"{name}: {one_line(str(path), 1_000) if path else 'not there'}" for name, path in paths),
+        "Make it one of the last two and undo again.",
+    ]
+
+
+def _plain(text: str, width: int) -> Lines:
+    lines = visible(text).splitlines() if text.strip() else []
+    return Listed([part for line in lines for part in _folded(line, width, "$quiet")])
+
+
+def _numbered(file: MemoryFile, width: int) -> list[Content]:
+    """The lines with their numbers; those that are not loaded step back, under a line that says so."""
+    if not file.text.strip():
+        return [Content.styled("It is empty.", "$quiet")]
+    digits = max(2, len(str(file.lines)))
+    room = max(8, width - digits - 2)
+    shown: list[Content] = []
+    said: bool | None = None if file.missing and file.first_loaded <= file.last_loaded else True
+    texts = file.text.removesuffix("\n").split("\n")
+    for number, text in enumerate(texts[:SHOWN_LINES], 1):
+        loaded = file.first_loaded <= number <= file.last_loaded
+        if said is None or (said != loaded and file.first_loaded <= file.last_loaded):
+            shown.append(Content.styled(f"{'⋯':>{digits}}  {'loaded' if loaded else 'not loaded'}", "$quiet"))
+            said = loaded
+        style = "" if loaded or file.first_loaded > file.last_loaded else "$quiet"
+        for place, part in enumerate(folded(text.expandtabs(TAB), room)):
+            at = "" if place else str(number)
+            shown.append(Content.assemble((f"{at:>{digits}}  ", "$quiet"), (part, style)))
+    more = file.lines - min(len(texts), SHOWN_LINES)
+    if more > 0:
+        lines = f"{more:,} more line{'' if more == 1 else 's'}"
+        shown.append(Content.styled(f"{'…':>{digits}}  {lines}", "$quiet"))
+    return shown
+
+
+def _folded(text: str, width: int, style: str = "") -> list[Content]:
+    return [Content.styled(part.rstrip(), style) for part in folded(text, max(8, width))]

@@ -1,0 +1,711 @@
+"""`/wrap` and `/load` on the real engine, store and files, with a scripted model beside the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tau.config.trust import Trust
+from tau.conversation import Conversation
+from tau.conversation.state import Refused, Said
+from tau.journal import durable, work_place
+from tau.journal.work_place import WorkPlace
+from tau.memory.desk import Desk
+from tests.conversation.conftest import Bench, ending, say
+from tests.conversation.test_compaction import side_requests
+
+TODAY = f"{datetime.now().astimezone():%Y-%m-%d}"
+TEXT = "Checkout flakiness is timing-dependent"
+
+
+@dataclass
+class Logged(Bench):
+    """A bench in a trusted project with a session log."""
+
+    @property
+    def log(self) -> Path:
+        return self.root / ".session-log"
+
+    def has(self, name: str, text: str = "") -> Path:
+        folder = self.log / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "context.md").write_text(text or f"# {name}\n\nKeywords: {name}ish\n")
+        return folder
+
+    def saves(self, *contexts: dict[str, Any], shared: dict[str, Any] | None = None, **step: Any) -> None:
+        """Have the side model answer so at the close."""
+        answer = {"session_log": {"contexts": list(contexts), **({"shared": shared} if shared else {})}}
+        self.side = [{"text": json.dumps(answer), **step}]
+
+    def files(self) -> dict[str, str]:
+        return {
+            str(path.relative_to(self.log)): path.read_text()
+            for path in sorted(self.log.rglob("*"))
+            if path.is_file()
+        }
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logged:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text("22 27 0:21 / / rw,relatime - ext4 /dev/sda rw\n")
+    monkeypatch.setattr(durable, "MOUNTS", mounts)
+    made = Logged(tmp_path)
+    (tmp_path / ".git").mkdir()
+    Trust(made.places).add(tmp_path)
+    return made
+
+
+def part(context: str, **more: Any) -> dict[str, Any]:
+    return {"context": context, "summary": f"Worked on {context}.", **more}
+
+
+async def lines(conversation: Conversation, line: str) -> list[str]:
+    result = await conversation.command(line)
+    assert isinstance(result, Said), result
+    return list(result.lines)
+
+
+async def refused(conversation: Conversation, line: str) -> str:
+    result = await conversation.command(line)
+    assert isinstance(result, Refused), result
+    return result.line
+
+
+FULL = part(
+    "acme",
+    decisions=["Took Stripe, not Adyen: fees"],
+    open_items=[
+        {"text": "Test refunds", "tier": "Active"},
+        {"text": "Write docs", "tier": "Someday / Blocked"},
+    ],
+    discoveries=["The sandbox resets at night"],
+    assumptions=[{"text": TEXT, "verdict": "new"}],
+    files=[{"path": "src/pay.py", "about": "the client"}],
+    facts=[{"text": "Payments go through Stripe"}],
+    lessons=[
+        {
+            "title": "Freeze the clock in tests that wait for time to pass",
+            "fix": "Freeze it",
+            "rule": "Always freeze",
+        }
+    ],
+    keywords=["checkout", "stripe"],
+)
+
+
+async def test_a_named_context_is_saved_and_confirmed_in_the_words_of_the_document(bench: Logged) -> None:
+    bench.saves(FULL, shared={"facts": [{"text": "CI is slow on Mondays"}]})
+    async with bench.open() as conversation:
+        await say(conversation, "We took Stripe. My key is sk-abcdefghijklmnopqrstuvwx5678")
+        said = await lines(conversation, "/wrap acme")
+    assert (
+        f"Saved session log to .session-log/acme/{TODAY}.md and updated context. "
+        "Open items: Test refunds; Write docs. Lessons extracted: 1."
+    ) in said
+    assert ".session-log/shared/context.md was updated" in said
+    new = "acme: a new context; .session-log/acme/context.md lists the keywords it is known by:"
+    assert f"{new} checkout, stripe" in said
+    files = bench.files()
+    assert sorted(files) == [f"acme/{TODAY}.md", "acme/LESSONS.md", "acme/context.md", "shared/context.md"]
+    log = files[f"acme/{TODAY}.md"]
+    assert log.startswith(f"# Session Log — {TODAY} · acme\n\n## What we did\nWorked on acme.\n")
+    for each in (
+        "Took Stripe, not Adyen: fees",
+        "- [ ] Test refunds",
+        "sandbox resets",
+        TEXT,
+        "`src/pay.py` — the client",
+    ):
+        assert each in log
+    assert "seen" not in log, "the tally has its place in context.md"
+    context = files["acme/context.md"]
+    assert context.startswith("# acme\n\nKeywords: checkout, stripe\n")
+    assert (
+        "### Active\n\n- [ ] Test refunds\n\n### Backlog\n\n### Someday / Blocked\n\n- [ ] Write docs\n"
+        in context
+    )
+    assert f"- {TEXT} — seen 1×, last {TODAY}, 0 counter-examples <!-- sessions: " in context
+    assert "- Payments go through Stripe" in context
+    assert "CI is slow on Mondays" in files["shared/context.md"]
+    assert "### SL-001 — Freeze the clock in tests that wait for" in files["acme/LESSONS.md"]
+    (request,) = side_requests(bench)
+    assert request["tools"] == []
+    assert "sk-abcdefghijklmnopqrstuvwx" not in json.dumps(request)
+    assert any("something may have been missed" in line for line in said)
+
+
+async def test_content_finds_the_context_and_nothing_is_written_before_a_yes(bench: Logged) -> None:
+    bench.has("acme", "# acme\n\nKeywords: checkout, stripe\n")
+    bench.has("beta", "# beta\n\nKeywords: telescope\n")
+    bench.saves(part("acme"))
+    before = bench.files()
+    async with bench.open() as conversation:
+        await say(conversation, "The checkout with Stripe is flaky")
+        said = await lines(conversation, "/wrap")
+        assert said == [
+            "This session is about acme: acme by checkout ×1, stripe ×1",
+            "/wrap yes saves it there; /wrap NAME takes another one: acme, beta, shared",
+        ]
+        assert bench.files() == before
+        assert side_requests(bench) == []
+        said = await lines(conversation, "/wrap yes")
+        assert any(line.startswith(f"Saved session log to .session-log/acme/{TODAY}.md") for line in said)
+        assert (
+            await refused(conversation, "/wrap yes") == "Nothing waits for your yes; /wrap closes the session"
+        )
+
+
+async def test_an_unclear_context_is_asked_once_with_the_names(bench: Logged) -> None:
+    bench.has("acme")
+    bench.has("beta")
+    async with bench.open() as conversation:
+        await say(conversation, "Something else")
+        assert await lines(conversation, "/wrap") == [
+            "Which context is this session about? acme, beta, shared",
+            "/wrap NAME saves it there, several names in several, a new name begins one",
+        ]
+        assert await refused(conversation, "/wrap acne") == (
+            "There is no context acne; did you mean acme? /wrap new acne begins one"
+        )
+        assert "is no name of a context" in await refused(conversation, "/wrap ../out")
+
+
+async def test_a_session_on_two_contexts_has_a_log_in_each_and_links(bench: Logged) -> None:
+    bench.has("acme")
+    (bench.has("beta") / f"{TODAY}.md").write_text("earlier\n")
+    bench.saves(part("acme"), part("beta"), part("gamma"))
+    async with bench.open() as conversation:
+        await say(conversation, "Two things")
+        said = await lines(conversation, "/wrap acme beta")
+    assert "Not written, since you did not confirm it: a log of gamma" in said
+    files = bench.files()
+    assert f"See also: .session-log/beta/{TODAY}-part2.md\n" in files[f"acme/{TODAY}.md"]
+    assert f"See also: .session-log/acme/{TODAY}.md\n" in files[f"beta/{TODAY}-part2.md"]
+    assert files[f"beta/{TODAY}.md"] == "earlier\n"
+    assert not (bench.log / "gamma").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("I saved everything!", "the answer is not JSON"),
+        ("[]", "no JSON object"),
+        ('{"session_log": []}', "no object under session_log"),
+        ('{"session_log": {"contexts": [{"context": "acme", "summary": 3}]}}', "another form"),
+        ('{"session_log": {"contexts": [{"context": "other", "summary": "x"}]}}', "says nothing of acme"),
+        ('{"session_log": {"contexts": []}}', "names no context"),
+    ],
+)
+async def test_junk_writes_nothing_and_is_said(bench: Logged, answer: str, why: str) -> None:
+    bench.has("acme")
+    before = bench.files()
+    bench.side = [{"text": answer}]
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        said = await refused(conversation, "/wrap acme")
+        assert said.startswith("Nothing was saved: ")
+        assert why in said
+        assert (await ending(conversation, "Go on")).stop_reason == "end_turn"
+    assert bench.files() == before
+
+
+async def test_esc_stops_it_and_nothing_is_written(bench: Logged) -> None:
+    bench.has("acme")
+    before = bench.files()
+    bench.saves(part("acme"), chunks=2, delay=60)
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        wrapping = asyncio.create_task(conversation.command("/wrap acme"))
+        async with asyncio.timeout(10):
+            while not side_requests(bench):
+                await asyncio.sleep(0.01)
+        ran = conversation.state
+        assert ran.busy
+        await conversation.cancel()
+        result = await asyncio.wait_for(wrapping, 10)
+        assert result == Refused("The wrap-up was cancelled; nothing was written")
+        assert not conversation.state.busy
+    assert bench.files() == before
+
+
+async def test_three_sessions_make_a_lesson_of_an_assumption_and_one_session_never_does(
+    bench: Logged,
+) -> None:
+    seen = {"text": TEXT, "verdict": "corroborated", "independent": True, "rule": "Always wait for the event"}
+    bench.has(
+        "acme",
+        f"# acme\n\n## Assumptions to validate\n- {TEXT} — seen 1×, last 2026-01-15, 0 counter-examples\n",
+    )
+    bench.saves(part("acme", assumptions=[seen]))
+    async with bench.open() as conversation:
+        await say(conversation, "It held")
+        await lines(conversation, "/wrap acme")
+        said = await lines(conversation, "/wrap acme")
+        assert any("this session had its say already" in line for line in said)
+        await conversation.command("/compact")  # goes on in another session, which is the same one to a tally
+        said = await lines(conversation, "/wrap acme")
+        assert any("this session had its say already" in line for line in said)
+    assert "seen 2×" in bench.files()["acme/context.md"]
+    assert "acme/LESSONS.md" not in bench.files()
+    async with bench.open() as conversation:
+        await say(conversation, "It held again")
+        said = await lines(conversation, "/wrap acme")
+    assert f"acme: “{TEXT}” became the lesson SL-001" in said
+    assert any(line.endswith("Lessons extracted: 1.") for line in said)
+    files = bench.files()
+    assert TEXT not in files["acme/context.md"]
+    assert f"**Fix:** {TEXT}\n**Prevention rule:** Always wait for the event\n" in files["acme/LESSONS.md"]
+
+
+async def test_what_could_not_have_disagreed_and_what_was_contradicted(bench: Logged) -> None:
+    held = f"# acme\n\n## Assumptions to validate\n- {TEXT} — seen 2×, last 2026-01-15, 0 counter-examples\n"
+    bench.has("acme", held)
+    bench.saves(part("acme", assumptions=[{"text": TEXT, "verdict": "corroborated", "independent": False}]))
+    async with bench.open() as conversation:
+        await say(conversation, "It held")
+        said = await lines(conversation, "/wrap acme")
+        assert any("nothing could have disagreed" in line for line in said)
+    assert "seen 2×" in bench.files()["acme/context.md"]
+    bench.saves(part("acme", assumptions=[{"text": TEXT, "verdict": "contradicted"}]))
+    async with bench.open() as conversation:
+        await say(conversation, "It did not hold")
+        await lines(conversation, "/wrap acme")
+    assert f"{TEXT} — seen 0×, last {TODAY}, 1 counter-examples" in bench.files()["acme/context.md"]
+
+
+async def test_an_assumption_is_no_lesson_at_once(bench: Logged) -> None:
+    lesson = {"title": "x", "fix": TEXT, "rule": "Always wait"}
+    bench.saves(part("acme", assumptions=[{"text": TEXT}], lessons=[lesson]))
+    async with bench.open() as conversation:
+        await say(conversation, "I believe so")
+        said = await lines(conversation, "/wrap acme")
+    assert "acme: “x” is an assumption, so it is no lesson yet" in said
+    assert "acme/LESSONS.md" not in bench.files()
+
+
+async def test_a_crash_between_the_two_files_of_a_graduation_loses_nothing(bench: Logged) -> None:
+    folder = bench.has(
+        "acme",
+        f"# acme\n\n## Assumptions to validate\n- {TEXT} — seen 3×, last 2026-01-15, 0 counter-examples\n",
+    )
+    (folder / "LESSONS.md").write_text(
+        f"# Lessons\n\n### SL-007 — x\n**Fix:** {TEXT}\n**Prevention rule:** y\n"
+    )
+    bench.saves(part("acme"))
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        said = await lines(conversation, "/wrap acme")
+    assert f"acme: “{TEXT}” became the lesson SL-007" in said
+    assert TEXT not in (folder / "context.md").read_text()
+    assert (folder / "LESSONS.md").read_text().count("###") == 1
+
+
+async def test_a_file_that_takes_no_lessons_keeps_the_assumption(bench: Logged) -> None:
+    held = f"# acme\n\n## Assumptions to validate\n- {TEXT} — seen 3×, last 2026-01-15, 0 counter-examples\n"
+    folder = bench.has("acme", held)
+    (folder / "LESSONS.md").write_text("# Lessons\n\n> Frozen: do not append.\n")
+    bench.saves(FULL)
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        said = await lines(conversation, "/wrap acme")
+    assert ".session-log/acme/LESSONS.md takes no lessons, as it says itself: do not append" in said
+    assert TEXT in (folder / "context.md").read_text()
+    assert (folder / "LESSONS.md").read_text() == "# Lessons\n\n> Frozen: do not append.\n"
+
+
+async def test_a_lesson_that_held_becomes_a_rule_with_consent_and_at_most_two(bench: Logged) -> None:
+    old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
+    entries = "".join(
+        f"### SL-00{n} — t{n}\n**Date:** {old}\n**Fix:** f{n}\n**Prevention rule:** Never guess {n}\n\n"
+        for n in (1, 2, 3)
+    )
+    folder = bench.has("acme")
+    (folder / "LESSONS.md").write_text(f"# Lessons\n\n{entries}")
+    bench.saves(part("acme", compact=[{"id": "SL-001"}, {"id": "SL-002", "narrows": True}, {"id": "SL-003"}]))
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        where = Desk(bench.settings()).where()
+        rules = where.memory / "rules.md"
+        rules.write_text("# Rules\n\n- Mine\n")
+        said = await lines(conversation, "/wrap acme")
+        assert "Waits for your yes: SL-001 becomes a rule in rules.md: Never guess 1" in said
+        assert "SL-002 would narrow or soften a rule, so it was left: Never guess 2" in said
+        assert rules.read_text() == "# Rules\n\n- Mine\n"
+        said = await lines(conversation, "/wrap yes")
+        assert said[:2] == [
+            "project/rules.md has a new rule; /memory undo takes it back",
+            "SL-001 was moved to the archive of .session-log/acme/LESSONS.md",
+        ]
+        assert rules.read_text() == "# Rules\n\n- Mine\n- Never guess 1\n- Never guess 3\n"
+        text = (folder / "LESSONS.md").read_text()
+        assert text.index("### SL-002") < text.index("## Archived — compacted") < text.index("### SL-001")
+        await conversation.command("/memory undo")
+        assert rules.read_text() == "# Rules\n\n- Mine\n- Never guess 1\n"
+
+
+async def test_a_rule_that_cannot_be_written_waits_on_and_its_lesson_stays(bench: Logged) -> None:
+    old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
+    folder = bench.has("acme")
+    text = f"# Lessons\n\n### SL-001 — t\n**Date:** {old}\n**Prevention rule:** Never guess\n"
+    (folder / "LESSONS.md").write_text(text)
+    bench.saves(part("acme", compact=[{"id": "SL-001"}]))
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        await lines(conversation, "/wrap acme")
+        rules = Desk(bench.settings()).where().memory / "rules.md"
+        rules.symlink_to(bench.root / "elsewhere")
+        (said,) = await lines(conversation, "/wrap yes")
+        assert said.startswith("Not done, and it waits on: ")
+        assert (folder / "LESSONS.md").read_text() == text
+        rules.unlink()
+        assert (await lines(conversation, "/wrap yes"))[1].startswith("SL-001 was moved to the archive")
+        assert rules.read_text() == "# Standing rules\n\n- Never guess\n"
+
+
+async def test_done_items_are_a_quote_and_others_stay_where_the_person_put_them(bench: Logged) -> None:
+    bench.has(
+        "acme",
+        "# acme\r\n\r\n## Open items\r\n* [ ] ship it\r\n* [ ] keep me\r\n\r\n## Own\r\nmine".replace(
+            "\r", ""
+        ),
+    )
+    bench.saves(part("acme", done=["Ship it", "unknown"]))
+    async with bench.open() as conversation:
+        await say(conversation, "Shipped")
+        said = await lines(conversation, "/wrap quick acme")
+    assert "acme: “unknown” is no open item here" in said
+    assert not any("something may have been missed" in line for line in said), "a brief log may be short"
+    context = bench.files()["acme/context.md"]
+    assert f"> Done {TODAY}: ship it\n" in context
+    assert "### Backlog\n* [ ] keep me" in context.replace("\n\n", "\n")
+    assert "## Own\nmine" in context
+
+
+async def test_a_place_that_will_not_last_is_said_before_anything_is_saved(bench: Logged) -> None:
+    durable.MOUNTS.write_text("22 27 0:21 / / rw - tmpfs tmpfs rw\n")
+    bench.saves(part("acme"))
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        said = await lines(conversation, "/wrap acme")
+        assert said[0].startswith(f"Memory cannot persist here: {bench.log} lies in memory (tmpfs)")
+        assert said[1] == "Nothing was saved; /wrap yes saves it there all the same"
+        assert not bench.log.exists()
+        said = await lines(conversation, "/wrap yes")
+        assert any(line.startswith("Saved session log") for line in said)
+
+
+async def test_without_trust_nothing_is_read_or_written(bench: Logged) -> None:
+    Trust(bench.places).remove(bench.root)
+    bench.has("acme", "# acme\n\n## Facts\n- planted\n")
+    before = bench.files()
+    async with bench.open() as conversation:
+        await say(conversation, "wrap up")
+        assert "tau trust" in await refused(conversation, "/load acme")
+        assert "tau trust" in await refused(conversation, "/wrap acme")
+        assert (
+            sum("tau trust" in line and ".session-log" in line for line in conversation.state.tool_problems)
+            == 1
+        )
+        assert not any("/wrap" in line for line in conversation.state.tool_problems)
+    assert bench.files() == before
+    assert "planted" not in json.dumps(bench.requests)
+
+
+# Loading --------------------------------------------------------------------------------------------
+
+STATE = """# acme
+
+Keywords: checkout
+
+## Facts
+- Port is 9000 ~~~ and more
+
+## Open items
+
+### Active
+- [ ] Test refunds
+
+### Backlog
+- [ ] Write docs
+
+### Someday / Blocked
+
+## Assumptions to validate
+- It is timing — seen 1×, last 2026-01-15, 0 counter-examples <!-- sessions: abc -->
+"""
+
+
+async def test_load_says_what_was_loaded_and_the_context_stands_in_prompts_from_then_on(
+    bench: Logged,
+) -> None:
+    folder = bench.has("acme", STATE)
+    bench.has("beta")
+    (folder / "2026-01-14.md").write_text("# old\n\n## Open items\n- [ ] older\n")
+    (folder / "2026-01-15.md").write_text("# new\n\n## Open items\n- [ ] Test refunds\n- [ ] Ask Ann\n")
+    async with bench.open(name="amber") as conversation:
+        assert await lines(conversation, "/load") == [
+            "Which context is this session about? acme, beta, shared",
+            "/load NAME reads it",
+        ]
+        assert await lines(conversation, "/load ACME") == [
+            "Loaded acme: .session-log/acme/context.md (19 lines), .session-log/acme/2026-01-15.md",
+            "Active (1):",
+            "  Test refunds",
+            "Backlog (1):",
+            "  Write docs",
+            "Assumptions (1), not yet proven:",
+            "  It is timing — seen 1×, 0 against",
+            "Facts (1):",
+            "  Port is 9000 ~~~ and more",
+            "Open in that log, and not in context.md:",
+            "  Ask Ann",
+            "What should we work on?",
+        ]
+        await say(conversation, "Hello")
+        system = bench.requests[-1]["system"]
+        assert "~~~~file .session-log/acme/context.md\n# acme" in system
+        assert "sessions: abc" not in system
+        await conversation.command("/compact")
+        await say(conversation, "Still there?")
+        assert "Port is 9000" in bench.requests[-1]["system"]
+    async with bench.open(resume="amber") as conversation:
+        await say(conversation, "And now?")
+        assert "Port is 9000" in bench.requests[-1]["system"]
+        assert (await lines(conversation, "/load"))[0].startswith("Loaded acme")
+    async with bench.open() as conversation:
+        await say(conversation, "Another session")
+        assert "Port is 9000" not in bench.requests[-1]["system"], "contexts do not bleed into each other"
+
+
+async def test_load_without_files_says_so_and_offers_to_set_up_at_the_end(bench: Logged) -> None:
+    async with bench.open() as conversation:
+        (said,) = await lines(conversation, "/load")
+        assert said.startswith(
+            f"There is no session log yet: {bench.log} was not found; at the end of the session"
+        )
+        assert "/wrap NAME sets one up" in said
+
+
+async def test_a_failed_read_says_what_was_tried_and_no_theory(bench: Logged) -> None:
+    bench.has("acme")
+    async with bench.open() as conversation:
+        assert await refused(conversation, "/load gamma") == (
+            "There is no context gamma: .session-log/gamma was looked for; there are: acme, shared"
+        )
+        (bench.log / "acme" / "context.md").unlink()
+        said = await lines(conversation, "/load acme")
+        assert said[:3] == [
+            "Nothing of acme was loaded",
+            ".session-log/acme/context.md was not found; why is not known",
+            ".session-log/acme has no dated log yet",
+        ]
+        (bench.log / "acme" / "context.md").mkdir()
+        assert "cannot be read: not a regular file" in await refused(conversation, "/load acme")
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("Wrap up, please.", "/wrap saves"),
+        ("session log for Acme", "/wrap acme saves"),
+        ("save what we did", "/wrap saves"),
+        ("OK, end of session", "/wrap saves what was done in this session, /wrap quick briefly"),
+        ("Pick up where we left off!", "/load reads"),
+        ("load my context", "/load reads"),
+        ("What did we work on last time?", "/load reads"),
+        ("what's the status of acme", "/load acme reads"),
+        ("What’s the status of the build?", ""),
+        ("remember this", ""),
+        ("Wrap up the function in a class", ""),
+    ],
+)
+async def test_phrases_offer_the_command_and_are_sent_all_the_same(
+    bench: Logged, text: str, offered: str
+) -> None:
+    bench.has("acme")
+    async with bench.open() as conversation:
+        assert (await ending(conversation, text)).stop_reason == "end_turn"
+        told = [line for line in conversation.state.tool_problems if line.startswith(("/wrap", "/load"))]
+        assert len(told) == bool(offered)
+        assert all(line.startswith(offered) for line in told)
+    assert text in json.dumps(bench.requests[-1]["messages"], ensure_ascii=False)
+
+
+async def test_the_contexts_are_offered_at_the_start_unless_one_is_loaded(bench: Logged) -> None:
+    bench.has("acme")
+    bench.has("beta")
+    offered = "Session log of acme, beta: /load NAME reads what was left open"
+    async with bench.open(name="amber") as conversation:
+        await say(conversation, "Hello")
+        assert list(conversation.state.tool_problems).count(offered) == 1
+        await lines(conversation, "/load acme")
+    async with bench.open(resume="amber") as conversation:
+        await say(conversation, "Hello")
+        assert offered not in conversation.state.tool_problems
+
+
+async def test_a_context_that_is_too_long_for_prompts_is_said_and_its_end_is_loaded(bench: Logged) -> None:
+    facts = "".join(f"- fact {number} {'x' * 60}\n" for number in range(400))
+    bench.has("acme", f"# acme\n\n## Facts\n{facts}\n## Open items\n\n### Active\n- [ ] the newest\n")
+    async with bench.open() as conversation:
+        await lines(conversation, "/load acme")
+        await say(conversation, "Hello")
+        system = bench.requests[-1]["system"]
+        assert "the newest" in system
+        assert "- fact 1 " not in system
+        path = ".session-log/acme/context.md"
+        told = f"Not loaded: the beginning of {path}, which is longer than 12,000 characters"
+        assert list(conversation.state.tool_problems).count(told) == 1
+
+
+# Both memories, and what cannot be written ----------------------------------------------------------
+
+
+def has_memory(bench: Logged) -> Path:
+    work_place.make(WorkPlace(bench.root))
+    return bench.root / ".memory" / "long-term.md"
+
+
+LEARNED = {"scan": "struggle", "section": "Learned Rules", "text": "Always freeze the clock"}
+
+
+async def test_one_wrap_closes_both_and_a_lesson_has_one_owner(bench: Logged) -> None:
+    long_term = has_memory(bench)
+    bench.has("acme")
+    lessons = [
+        {"title": "x", "fix": "y", "rule": "always freeze the clock."},
+        {"title": "Refunds", "fix": "Use the second endpoint", "rule": "Never refund twice"},
+    ]
+    answer = {
+        "memory": {"lessons": [LEARNED], "prune": []},
+        "session_log": {"contexts": [part("ACME", lessons=lessons)]},
+    }
+    bench.side = [{"text": json.dumps(answer)}]
+    async with bench.open() as conversation:
+        await say(conversation, "Freeze the clock, always")
+        said = await lines(conversation, "/wrap acme")
+    (request,) = side_requests(bench)
+    assert 'The key "memory":' in request["system"]
+    assert 'The key "session_log":' in request["system"]
+    assert "Always freeze the clock" in long_term.read_text()
+    assert any(line.startswith("Saved session log to .session-log/acme/") for line in said)
+    assert any(line.endswith("Lessons extracted: 1.") for line in said)
+    assert "Never refund twice" in bench.files()["acme/LESSONS.md"]
+    assert "freeze" not in bench.files()["acme/LESSONS.md"]
+
+
+async def test_with_memory_alone_no_context_is_asked_for(bench: Logged) -> None:
+    long_term = has_memory(bench)
+    bench.side = [{"text": json.dumps({"memory": {"lessons": [LEARNED], "prune": []}})}]
+    async with bench.open() as conversation:
+        await say(conversation, "Freeze the clock, always")
+        await lines(conversation, "/wrap")
+    assert "Always freeze the clock" in long_term.read_text()
+    assert not bench.log.exists()
+
+
+async def test_with_neither_the_ways_to_begin_are_named(bench: Logged) -> None:
+    async with bench.open() as conversation:
+        assert (
+            await refused(conversation, "/wrap") == "Nothing is saved: nothing was said in this session yet"
+        )
+        await say(conversation, "Hello")
+        said = await refused(conversation, "/wrap")
+        assert said.startswith("There is nothing to save into yet: /wrap ")
+        assert said.endswith("tau init --memory makes .memory/")
+
+
+async def test_a_file_that_takes_no_writes_is_said_with_what_was_saved(bench: Logged) -> None:
+    folder = bench.has("acme")
+    (folder / "context.md").chmod(0o444)
+    bench.saves(FULL)
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        said = await lines(conversation, "/wrap acme")
+    assert f".session-log/acme/{TODAY}.md was written" in said
+    assert any("was not saved whole" in line and "write-protected" in line for line in said)
+    assert not any(line.startswith("Saved session log") for line in said)
+
+
+async def test_bare_reads_and_writes_nothing(bench: Logged) -> None:
+    bench.has("acme", STATE)
+    before = bench.files()
+    async with bench.open(bare=True) as conversation:
+        await say(conversation, "wrap up")
+        assert "--bare" in await refused(conversation, "/wrap acme")
+        assert "--bare" in await refused(conversation, "/load acme")
+        assert "Port is 9000" not in json.dumps(bench.requests)
+        assert not any("acme" in line for line in conversation.state.tool_problems)
+    assert bench.files() == before
+
+
+async def test_a_log_says_what_came_from_outside(bench: Logged) -> None:
+    bench.steps["default"] = [
+        {"tools": [{"name": "list_files", "input": {"path": "."}}]},
+        {"text": "A folder."},
+    ]
+    bench.saves(part("acme"))
+    async with bench.open() as conversation:
+        await say(conversation, "What is here?")
+        await lines(conversation, "/wrap acme")
+    assert "> Noted after content from outside: list_files\n" in bench.files()[f"acme/{TODAY}.md"]
+
+
+async def test_hostile_text_is_one_line_and_reaches_no_terminal_raw(bench: Logged) -> None:
+    nasty = "a\x1b[2J\n## Open items\n- [ ] planted <!-- sessions: x --> \u202e"
+    bench.saves(
+        part(
+            "acme",
+            open_items=[{"text": nasty}],
+            assumptions=[{"text": nasty}],
+            facts=[{"text": nasty}],
+            done=[nasty],
+        )
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        said = await lines(conversation, "/wrap acme")
+    assert not any("\x1b" in line or "\u202e" in line for line in said)
+    files = bench.files()
+    for text in files.values():
+        assert "\x1b" not in text
+        assert text.count("\n## Open items\n") == 1
+        assert "\n- [ ] planted" not in text
+    assert files["acme/context.md"].count("<!-- sessions: x") == files["acme/context.md"].count(
+        "\\<!-- sessions: x"
+    )
+
+
+async def test_the_whole_conversation_is_read_also_before_a_summary(bench: Logged) -> None:
+    bench.has("acme")
+    answer = {"session_log": {"contexts": [part("acme")]}}
+    bench.side = [{"text": "They spoke of a bird."}, {"text": json.dumps(answer)}]
+    async with bench.open() as conversation:
+        await say(conversation, "The quokka is a marsupial")
+        await conversation.command("/compact")
+        await say(conversation, "And the numbat, too")
+        await lines(conversation, "/wrap acme")
+    asked = side_requests(bench)[-1]["messages"][0]["content"][0]["text"]
+    assert "quokka" in asked
+    assert "numbat" in asked
+
+
+async def test_a_fact_that_becomes_shared_leaves_its_context(bench: Logged) -> None:
+    bench.has("acme", "# acme\n\n## Facts\n- CI is slow on Mondays\n- Port is 9000\n")
+    fact = {"text": "CI is slow on Mondays."}
+    bench.saves(part("acme", facts=[fact]), shared={"facts": [fact]})
+    async with bench.open() as conversation:
+        await say(conversation, "It is so everywhere")
+        said = await lines(conversation, "/wrap acme")
+    files = bench.files()
+    assert "Mondays" not in files["acme/context.md"]
+    assert "- Port is 9000\n" in files["acme/context.md"]
+    assert files["shared/context.md"].count("Mondays") == 1
+    assert "acme: “CI is slow on Mondays” moved to .session-log/shared/context.md" in said

@@ -1,0 +1,107 @@
+"""Assumptions: independence counted by code, set back by a counter-example, lessons at three."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tau.journal.assumptions import ENOUGH, drop, graduates, judge, mark, read, tallies
+from tau.journal.markdown import Markdown
+
+DAY = "2026-01-15"
+TEXT = "Checkout test flakiness is timing-dependent, not data-dependent"
+LINE = f"{TEXT} — seen 2×, last 2026-01-15, 0 counter-examples"
+
+
+def test_the_line_of_the_document_is_read_and_written() -> None:
+    tally = read(LINE)
+    assert (tally.text, tally.seen, tally.last, tally.against) == (TEXT, 2, DAY, 0)
+    assert tally.line == LINE
+
+
+@pytest.mark.parametrize(
+    ("line", "seen", "against"),
+    [
+        ("x - seen 3x, last 2026-01-01, 1 counter-example", 3, 1),
+        ("x — seen 1×", 1, 0),
+        ("just believed", 0, 0),
+        ("a — b — seen 4×, last 2026-01-01, 0 counter-examples <!-- sessions: a b -->", 4, 0),
+    ],
+)
+def test_lines_that_people_write(line: str, seen: int, against: int) -> None:
+    tally = read(line)
+    assert (tally.seen, tally.against) == (seen, against)
+
+
+def test_looking_three_times_in_one_session_is_one_observation() -> None:
+    document = Markdown(b"## Assumptions to validate\n")
+    judge(document, TEXT, "new", session=mark("s1"), day=DAY)
+    for _ in range(3):
+        assert "was not counted" in judge(document, TEXT, "corroborated", session=mark("s1"), day=DAY)
+    assert [tally.seen for tally in tallies(document)] == [1]
+    assert graduates(document) == []
+
+
+def test_three_sessions_make_a_lesson_and_a_counter_example_sets_back() -> None:
+    document = Markdown(f"## Assumptions to validate\r\n- {LINE}\r\n\r\n## Notes\r\nstay".encode())
+    assert judge(document, TEXT.upper(), "corroborated", session=mark("s3"), day="2026-02-01") == ""
+    assert [tally.text for tally in graduates(document)] == [TEXT]
+    assert judge(document, TEXT, "contradicted", session=mark("s4"), day="2026-02-02") == ""
+    assert graduates(document) == []
+    assert not drop(document, TEXT), "what was contradicted meanwhile is not taken out"
+    [tally] = tallies(document)
+    assert (tally.seen, tally.against, tally.last) == (0, 1, "2026-02-02")
+    assert document.data.endswith(b"\r\n\r\n## Notes\r\nstay")
+
+
+def test_what_is_clearly_wrong_goes() -> None:
+    document = Markdown(f"## Assumptions to validate\n- {LINE}\n- other\n".encode())
+    assert judge(document, TEXT, "disproven", session=mark("s"), day=DAY) == ""
+    assert [tally.text for tally in tallies(document)] == ["other"]
+
+
+verdicts = st.lists(
+    st.tuples(
+        st.sampled_from(["new", "corroborated", "contradicted", "disproven"]),
+        st.sampled_from(["s1", "s2", "s3", "s4", "s5"]),
+        st.sampled_from(["C", "C++", "<!-- sessions: x -->", "a — seen 9×", "# h"]),
+    ),
+    max_size=30,
+)
+
+
+@given(verdicts)
+@settings(max_examples=200, deadline=None)
+def test_tallies_under_any_order_of_events(happened: list[tuple[str, str, str]]) -> None:
+    document = Markdown(b"# acme\n\n## Facts\n- fact\n")
+    model: dict[str, tuple[int, int, set[str]]] = {}
+    for verdict, session, text in happened:
+        judge(document, text, verdict, session=mark(session), day=DAY)  # type: ignore[arg-type]  # drawn from the verdicts
+        if text not in model:
+            if verdict in ("new", "corroborated"):
+                model[text] = (1, 0, {session})
+        elif verdict == "disproven":
+            del model[text]
+        else:
+            seen, against, heard = model[text]
+            if verdict == "corroborated" and session not in heard:
+                model[text] = (seen + 1, against, heard | {session})
+            elif verdict == "contradicted" and not (session in heard and not seen and against):
+                model[text] = (0, against + 1, heard | {session})
+        there = tallies(document)
+        assert sorted((tally.seen, tally.against) for tally in there) == sorted(
+            (seen, against) for seen, against, _ in model.values()
+        )
+        for tally in there:
+            assert tally.seen <= len(tally.sessions), "never more than one corroboration a session"
+        ready = [text for text, (seen, against, _) in model.items() if seen >= ENOUGH and not against]
+        assert len(graduates(document)) == len(ready)
+    assert b"## Facts\n- fact\n" in document.data
+    for line in document.data.decode().splitlines():
+        if "seen" in line:
+            assert re.search(
+                r"seen \d+×, last 2026-01-15, \d+ counter-examples <!-- sessions: [0-9a-f ]+ -->$", line
+            )

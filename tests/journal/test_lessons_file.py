@@ -1,0 +1,131 @@
+"""`LESSONS.md`: ids that never collide, the banner that wins, the archive."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tau.journal import lessons_file
+from tau.journal.lessons_file import (
+    Lesson,
+    append,
+    archive,
+    candidate,
+    entries,
+    free_prefix,
+    prefix,
+    says_already,
+)
+from tau.journal.markdown import Markdown
+
+DAY = "2026-01-15"
+LESSON = Lesson(
+    "Pin the clock in time based tests", "Mending checkout", "", "Freeze time", "Always freeze time"
+)
+FORM = """### SL-003 — Pin the clock in time based tests
+**Date:** 2026-01-15
+**Context:** Mending checkout
+**What failed:** N/A — validated pattern
+**Fix:** Freeze time
+**Prevention rule:** Always freeze time
+
+---
+"""
+FILE = b"""# Lessons
+
+### SL-001 \xe2\x80\x94 First
+**Date:** 2025-11-01
+**Fix:** a
+**Prevention rule:** Never guess
+---
+
+## Archived \xe2\x80\x94 compacted
+
+### SL-002 \xe2\x80\x94 Second
+**Prevention rule:** Old
+"""
+
+
+def test_an_entry_has_the_form_of_the_document_and_an_id_that_is_free_in_the_archive_too() -> None:
+    document = Markdown(FILE)
+    assert append(document, LESSON, "SL", DAY) == "SL-003"
+    before, _, after = document.data.decode().partition(FORM)
+    assert (before + after).replace("\n", "") == FILE.decode().replace("\n", "")
+    assert after.lstrip().startswith("## Archived")
+    assert [entry.id for entry in entries(document)] == ["SL-001", "SL-003", "SL-002"]
+    assert [entry.archived for entry in entries(document)] == [False, False, True]
+
+
+def test_the_banner_wins_over_entries_and_entries_over_the_default() -> None:
+    assert prefix(Markdown(FILE)) == "SL"
+    assert prefix(Markdown(b"# Lessons\n\n> Ids here: ACME-###\n\n### SL-001 - x\n")) == "ACME"
+    assert prefix(Markdown(b"# Lessons\n\nPrefix: `ACME`, see ISO-8601\n\n### SL-001 - x\n")) == "ACME"
+    assert prefix(Markdown(b"# Lessons\n\nThe ids go on from ACME-041.\n")) == "ACME"
+    assert prefix(Markdown(b"# Lessons\n\nEach id is unique, see README.\n")) == ""
+    assert lessons_file.closed(Markdown(b"# Lessons\n\n> Frozen. Do not append.\n"))
+    assert not lessons_file.closed(Markdown(FILE + b"\nThis file is frozen\n"))
+    assert not lessons_file.closed(Markdown(b"# Lessons of Frozen Foods\n\nDo not edit past entries.\n"))
+
+
+def test_no_two_files_share_a_prefix() -> None:
+    assert free_prefix("acme", []) == "SL"
+    assert free_prefix("Acme Corp", ["SL"]) == "ACMECORP"
+    assert free_prefix("acme", ["SL", "ACME"]) == "ACME1"
+    assert free_prefix("größe 2", ["SL"]) == "GRSSE2"
+    assert free_prefix("日本", ["SL"]) == "L"
+
+
+def test_a_new_file_names_its_prefix() -> None:
+    document = Markdown(lessons_file.new_file("acme", "ACME"))
+    assert prefix(document) == "ACME"
+    assert append(document, LESSON, "ACME", DAY) == "ACME-001"
+
+
+def test_what_is_there_is_not_written_again() -> None:
+    document = Markdown(FILE)
+    assert says_already(document, Lesson("Other", "", "", "b", "never GUESS")) == "SL-001"
+    assert says_already(document, Lesson("Other", "", "", "A", "x")) == "SL-001"
+    assert says_already(document, LESSON) == ""
+    graduated = Lesson("Other", "", "", "b", "Never guess", graduated=True)
+    assert says_already(document, graduated) == "", "an assumption is in the file only by its own words"
+
+
+def test_an_entry_is_archived_with_its_id_and_a_note() -> None:
+    document = Markdown(FILE)
+    assert archive(document, "SL-001", DAY)
+    assert not archive(document, "SL-001", DAY)
+    text = document.data.decode()
+    assert text.index("## Archived") < text.index("### SL-002") < text.index("### SL-001")
+    assert "### SL-001 — First\nCompacted into rules.md on 2026-01-15\n**Date:** 2025-11-01\n" in text
+    assert append(document, LESSON, "SL", DAY) == "SL-003"
+
+
+def test_only_what_has_held_for_thirty_days_becomes_a_rule() -> None:
+    document = Markdown(FILE)
+    entry, why = candidate(document, "SL-001", date(2025, 12, 1))
+    assert entry is not None
+    assert not why
+    assert "is only 29 days old" in candidate(document, "SL-001", date(2025, 11, 30))[1]
+    assert "not archived" in candidate(document, "SL-002", date(2026, 1, 1))[1]
+    assert "not archived" in candidate(document, "SL-009", date(2026, 1, 1))[1]
+
+
+@given(st.lists(st.sampled_from(["append", "archive first", "archive last"]), max_size=12), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_ids_never_collide(happened: list[str], crlf: bool) -> None:
+    data = FILE.replace(b"\n", b"\r\n") if crlf else FILE
+    document = Markdown(data)
+    given_out = {"SL-001", "SL-002"}
+    for number, what in enumerate(happened):
+        live = [entry.id for entry in entries(document) if not entry.archived]
+        if what == "append":
+            identity = append(document, Lesson(f"t{number}", "", "", f"f{number}", f"r{number}"), "SL", DAY)
+            assert identity not in given_out
+            given_out.add(identity)
+        elif live:
+            assert archive(document, live[0 if what.endswith("first") else -1], DAY)
+        ids = [entry.id for entry in entries(document)]
+        assert sorted(ids) == sorted(given_out)
+        assert len(set(ids)) == len(ids)

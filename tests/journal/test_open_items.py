@@ -1,0 +1,131 @@
+"""Open items in three tiers: moved by horizon, never dropped, done ones in a quote."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tau.journal.context_file import new_context
+from tau.journal.markdown import Markdown
+from tau.journal.open_items import ACTIVE, BACKLOG, SOMEDAY, TIERS, add, complete, items, move, resolve
+
+DAY = "2026-01-15"
+
+texts = st.sampled_from(
+    ["fix C", "fix C++", "fix C#", "a: b", "# sharp", "- dashed", "ship it", "Ask [Ann]", "1. one"]
+)
+events = st.lists(
+    st.tuples(st.sampled_from(["add", "move", "done", "tick", "complete"]), texts, st.sampled_from(TIERS)),
+    max_size=25,
+)
+FILES = [
+    b"",
+    new_context("acme", ["checkout"]),
+    b"# acme\r\n\r\n## Open items\r\n- [ ] flat one\r\n- [ ] flat two\r\n\r\n## Notes\r\nstay",
+    b"# a\n\n## Open items\n\n### Someday/Blocked\n- [ ] waits\n\n#### Theme\n- [ ] themed\n  - [ ] nested\n",
+    (
+        b"---\nx: 1\n---\n### OPEN items ###\n1. first\n   - [ ] part\n2. second\n\n"
+        b"> Done 2025-01-01: old\n\n```\nopen"
+    ),
+    (
+        b"Open items\n----------\n### Backlog\n- [ ] only\n### Active\n- [x] ticked\n  - [ ] part\n"
+        b"# After\n- no item"
+    ),
+    b"## Open items\n### Active\n* [ ] starred\n### Odd\n- [ ] stray\n## Assumptions to validate\n- x\n",
+]
+
+
+def headings(document: Markdown) -> list[str]:
+    section = document.section("Open items")
+    assert section is not None
+    return [
+        found.title.replace("Someday/B", "Someday / B")
+        for found in document.sections(under=section)
+        if found.title.replace("/", " / ").replace("  ", " ") in TIERS
+    ]
+
+
+@given(st.sampled_from(FILES), events)
+@settings(max_examples=150, deadline=None)
+def test_under_any_order_of_events_no_item_is_lost(data: bytes, happened: list[tuple[str, str, str]]) -> None:
+    document = Markdown(data)
+    expected = Counter(item.text for item in items(document))
+    complete(document)
+    done: Counter[str] = Counter()
+    for what, text, tier in happened:
+        there = [item for item in items(document) if item.text.replace("\\", "") == text]
+        if what == "add":
+            add(document, text, tier)
+            expected[text] = 1
+        elif what == "move":
+            move(document, text, tier)
+            assert not there or any(
+                item.tier == tier for item in items(document) if item.text.replace("\\", "") == text
+            )
+        elif what == "tick" and there:
+            document.tick(there[0].item, True)
+        elif what == "complete":
+            complete(document)
+        elif what == "done":
+            gone, _ = resolve(document, [text], DAY)
+            for each in gone:
+                assert expected.pop(each.replace("\\", "")) == 1
+                done[each] += 1
+        assert Counter(item.text.replace("\\", "") for item in items(document)) == +expected
+        assert sorted(headings(document)) == sorted(TIERS), "all three, each once, in the order of the file"
+    quoted = [line.text for line in document.lines() if line.text.startswith("> Done")]
+    for each in done:
+        assert any(each.replace("\\", "") in line.replace("\\", "") for line in quoted)
+    if data.endswith(b"stay"):
+        assert b"## Notes\r\nstay" in document.data
+
+
+def test_a_short_list_gets_all_three_headings_and_flat_items_go_to_the_backlog() -> None:
+    document = Markdown(
+        b"# acme\n\n## Open items\n\n- [ ] one thing\n  - [ ] a part of it\n\n## Notes\n\nkept\n"
+    )
+    complete(document)
+    assert document.data == (
+        b"# acme\n\n## Open items\n\n### Active\n\n### Backlog\n\n- [ ] one thing\n  - [ ] a part of it\n\n"
+        b"### Someday / Blocked\n\n## Notes\n\nkept\n"
+    )
+
+
+def test_what_is_done_is_a_quote_and_no_bullet() -> None:
+    document = Markdown(new_context("acme", []))
+    add(document, "ship it", ACTIVE)
+    add(document, "write docs", BACKLOG)
+    gone, left = resolve(document, ["ship it", "never there"], DAY)
+    assert gone == ["ship it"]
+    assert left == ["“never there” is no open item here"]
+    assert [item.text for item in items(document)] == ["write docs"]
+    assert b"> Done 2026-01-15: ship it\n" in document.data
+    resolve(document, ["write docs"], DAY)
+    assert b"> Done 2026-01-15: ship it; write docs\n" in document.data
+    add(document, "later", SOMEDAY)
+    resolve(document, ["later"], "2026-01-16")
+    assert b"2026-01-15" not in document.data
+    assert b"> Done 2026-01-16: later\n" in document.data
+
+
+def test_an_item_with_an_open_part_stays() -> None:
+    document = Markdown(
+        b"## Open items\n### Active\n- [x] outer\n  - [ ] inner\n### Backlog\n### Someday / Blocked\n"
+    )
+    gone, left = resolve(document, ["outer"], DAY)
+    assert gone == []
+    assert left == ["“outer” stays: something in it is still open"]
+    assert [item.text for item in items(document)] == ["outer"]
+
+
+def test_several_items_are_done_at_once_ticked_ones_too() -> None:
+    document = Markdown(
+        b"## Open items\n### Active\n- [ ] one\n- [x] two\n- [ ] three\n### Backlog\n- [ ] four\n"
+    )
+    complete(document)
+    gone, left = resolve(document, ["four", "one"], DAY)
+    assert (gone, left) == (["one", "two", "four"], [])
+    assert [item.text for item in items(document)] == ["three"]
+    assert b"> Done 2026-01-15: one; two; four\n" in document.data

@@ -1,0 +1,384 @@
+"""Session files: their form and those of others, who holds them, what is offered, deleted, resumed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tau.config.settings import Settings
+from tau.config.trust import Trust
+from tau.errors import JournalRefused
+from tau.journal import session_file
+from tau.journal.markdown import Markdown
+from tau.journal.session_file import LogLine
+from tau.journal.work_desk import WorkDesk
+from tau.journal.work_place import switched_on
+from tests.journal.conftest import Checkout
+
+NOW = datetime(2026, 8, 12, 9, 5).astimezone()
+
+
+def said(text: str = "hello", actor: str = "user", at: datetime = NOW) -> list[LogLine]:
+    return [LogLine(at, actor, text)]
+
+
+def files(checkout: Checkout) -> list[str]:
+    return sorted(path.name for path in (checkout.memory / "session").iterdir())
+
+
+def text(checkout: Checkout, name: str) -> str:
+    return (checkout.memory / "session" / name).read_text()
+
+
+def test_the_first_request_begins_a_file_and_each_line_has_time_and_actor(checkout: Checkout) -> None:
+    desk = checkout.desk()
+    assert desk.sessions.note(said("nothing yet", "agent"), called="amber") == ""
+    assert files(checkout) == []
+    desk.sessions.note(said("Fix the\nnightly job"), called="amber", request="Fix the\nnightly job")
+    desk.sessions.note(said("# done <!-- \x1b[2J \0", "agent", NOW + timedelta(minutes=2)), called="amber")
+    assert files(checkout) == ["2026-08-12-amber.md"]
+    assert text(checkout, "2026-08-12-amber.md") == (
+        "# Session amber\n\n- Status: in-progress\n- Last Active: 2026-08-12\n"
+        "- Current Task: Fix the nightly job\n- Active Todo:\n\n## Log\n\n"
+        "- 2026-08-12 09:05 user: Fix the nightly job\n"
+        "- 2026-08-12 09:07 agent: # done \\<!-- \\x1b[2J \\x00\n"
+    )
+
+
+def test_times_are_those_that_date_gives(checkout: Checkout) -> None:
+    line = LogLine(datetime.now().astimezone(), "user", "x").line
+    form = ["date", "+%Y-%m-%d %H:%M"]
+    given = {subprocess.run(form, capture_output=True, text=True, check=True).stdout.strip()}
+    later = LogLine(datetime.now().astimezone(), "user", "x").line
+    assert given & {line[:16], later[:16]}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d user: x", line)
+
+
+def test_two_windows_have_two_files_and_neither_takes_the_others(checkout: Checkout) -> None:
+    one, two = checkout.desk(), checkout.desk()
+    one.sessions.note(said(), called="amber", request="one")
+    two.sessions.note(said(), called="amber", request="two")
+    assert files(checkout) == ["2026-08-12-amber-2.md", "2026-08-12-amber.md"]
+    assert two.sessions.offers() == []
+    with pytest.raises(JournalRefused, match="another window"):
+        two.sessions.resume("2026-08-12-amber")
+    one.sessions.leave()
+    assert [offer.session.status for offer in two.sessions.offers()] == ["paused"]
+    two.sessions.resume("1")
+    assert "Status: paused" in text(checkout, "2026-08-12-amber-2.md")
+    assert "Status: in-progress" in text(checkout, "2026-08-12-amber.md")
+
+
+OPEN = "# S\n\n- Status: {}\n- Current Task: {}\n- Active Todo: {}\n\n## Log\n\n{}"
+
+
+def test_the_offer_has_the_task_five_entries_and_what_is_open(checkout: Checkout) -> None:
+    log = "".join(f"- 2026-08-01 10:0{number} user: entry {number}\n" for number in range(8))
+    todo = checkout.write(".memory/todo/t.md", "# T\n\n- [ ] one\n  - [x] two\n* [ ] three\n")
+    checkout.write(".memory/session/a.md", OPEN.format("paused", "Fix A", todo, log))
+    checkout.write(".memory/session/b.md", OPEN.format("in-progress", "Fix B", "../todo/gone.md", ""))
+    checkout.write(".memory/session/c.md", OPEN.format("somewhere", "Fix C", "", ""))
+    (offer,) = checkout.desk().begin()
+    assert "Work to resume in .memory/session (2):" in offer
+    assert "paused · Fix A  (a.md)" in offer
+    assert "in-progress · Fix B  (b.md)" in offer
+    assert "Fix C" not in offer
+    assert "entry 2" not in offer
+    assert [f"entry {number}" in offer for number in range(3, 8)] == [True] * 5
+    assert "[ ] one" in offer
+    assert "[ ] three" in offer
+    assert "two" not in offer
+    assert 'There is no todo file "../todo/gone.md"' in offer
+    assert "/work resume N" in offer
+
+
+def test_done_files_go_silently_but_never_a_living_one_or_what_is_no_file(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    living = checkout.desk()
+    living.sessions.note(said(), called="amber", request="x")
+    path = checkout.memory / "session" / "2026-08-12-amber.md"
+    path.write_text(path.read_text().replace("in-progress", "done"))
+    checkout.write(".memory/session/old.md", "Status: **Done**\n")
+    checkout.write(".memory/session/paused.md", "Status: paused\n\n## Sub\n\n- Status: done\n")
+    checkout.write(".memory/session/notes.txt", "Status: done\n")
+    outside = tmp_path / "outside.md"
+    outside.write_text("Status: done\n")
+    (checkout.memory / "session" / "link.md").symlink_to(outside)
+    (offer,) = checkout.desk().begin()
+    assert "old" not in offer
+    assert files(checkout) == ["2026-08-12-amber.md", "link.md", "notes.txt", "paused.md"]
+    assert outside.exists()
+    living.sessions.leave()
+    assert "Status: done" in path.read_text(), "what is done stays done when it is left"
+    checkout.desk().begin()
+    assert not path.exists()
+
+
+def test_a_conversation_that_was_killed_leaves_work_in_progress_that_can_be_resumed(
+    checkout: Checkout,
+) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from datetime import datetime\n"
+        "from pathlib import Path\n"
+        "from tau.config.settings import Places, Settings\n"
+        "from tau.journal.session_file import LogLine\n"
+        "from tau.journal.work_desk import WorkDesk\n"
+        "root, data, state, config = map(Path, sys.argv[1:])\n"
+        "desk = WorkDesk(Settings(places=Places(data=data, state=state, config=config), directory=root))\n"
+        "line = LogLine(datetime.now().astimezone(), 'user', 'x')\n"
+        "desk.sessions.note([line], called='amber', request='x')\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.read(1)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    places = checkout.places
+    given = [str(path) for path in (checkout.root, places.data, places.state, places.config)]
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert other.stdin is not None
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"ready\n"
+    desk = checkout.desk()
+    assert desk.sessions.offers() == [], "it lives"
+    other.stdin.write(b"x")
+    other.stdin.close()
+    other.wait(30)
+    other.stdout.close()
+    (offer,) = desk.sessions.offers()
+    assert offer.session.status == "in-progress"
+    desk.sessions.resume("1")
+    assert desk.sessions.current == offer.session.name
+
+
+def test_resuming_shows_the_model_where_it_stood_and_later_lines_do_not_change_that(
+    checkout: Checkout,
+) -> None:
+    checkout.write(".memory/todo/t.md", "- [ ] one\n- [x] two\n")
+    checkout.write(
+        ".memory/session/a.md",
+        OPEN.format("paused", "Fix A", ".memory/todo/t.md", "- 2026-08-01 10:00 user: go\n"),
+    )
+    desk = checkout.desk()
+    assert "work in hand" not in desk.standing()
+    desk.sessions.resume("a")
+    shown = desk.standing()
+    assert (
+        "~~~work in hand .memory/session/a.md\nCurrent Task: Fix A\ntodo .memory/todo/t.md: 1 of 2 open\n"
+        "  [ ] one\nResumed; the end of its log was:\n2026-08-01 10:00 user: go\n~~~"
+    ) in shown
+    desk.sessions.note(said("more"), called="x", request="more")
+    assert desk.standing() == shown, "a prompt changes only when it must"
+
+
+def test_new_work_pauses_what_is_in_hand(checkout: Checkout) -> None:
+    desk = checkout.desk()
+    desk.sessions.note(said(), called="amber", request="first")
+    first = desk.sessions.current
+    desk.sessions.new("amber", "second")
+    assert "Status: paused" in text(checkout, first)
+    assert "Current Task: second" in text(checkout, desk.sessions.current)
+    assert [offer.session.name for offer in desk.sessions.offers()] == [first]
+
+
+def test_a_request_after_the_wrap_up_is_work_in_progress_again(checkout: Checkout) -> None:
+    desk = checkout.desk()
+    desk.sessions.note(said(), called="amber", request="x")
+    desk.sessions.close(LogLine(NOW, "agent", "wrapped up"))
+    desk.sessions.note(said("late", "agent"), called="amber")
+    assert "Status: done" in text(checkout, desk.sessions.current)
+    desk.sessions.note(said("and now"), called="amber", request="and now")
+    assert "Status: in-progress" in text(checkout, desk.sessions.current)
+    assert "Current Task: x" in text(checkout, desk.sessions.current)
+
+
+def test_a_file_that_was_deleted_meanwhile_is_begun_again(checkout: Checkout) -> None:
+    desk = checkout.desk()
+    desk.sessions.note(said(), called="amber", request="x")
+    (checkout.memory / "session" / desk.sessions.current).unlink()
+    desk.sessions.note(said("again"), called="amber", request="again")
+    assert "user: again" in text(checkout, desk.sessions.current)
+
+
+# Where it is off --------------------------------------------------------------------------------------
+
+
+def test_without_trust_nothing_is_read_or_written(tmp_path: Path, checkout: Checkout) -> None:
+    Trust(checkout.places).remove(checkout.root)
+    checkout.write(".memory/session/a.md", OPEN.format("done", "A", "", ""))
+    before = {path: path.read_bytes() for path in checkout.memory.rglob("*") if path.is_file()}
+    desk = checkout.desk()
+    assert not desk.on
+    assert desk.begin() == []
+    assert desk.standing() == ""
+    until = f"Until you trust this directory, nothing is read or written in {checkout.memory}"
+    assert desk.notices == (f"{until}: tau trust {checkout.root}",)
+    assert desk.sessions.note(said(), called="amber", request="x") == ""
+    with pytest.raises(JournalRefused, match="tau trust"):
+        desk.sessions.offers()
+    assert {path: path.read_bytes() for path in checkout.memory.rglob("*") if path.is_file()} == before
+
+
+def test_a_link_in_its_place_is_not_followed(checkout: Checkout, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    checkout.memory.rename(elsewhere)
+    checkout.memory.symlink_to(elsewhere)
+    desk = checkout.desk()
+    assert not desk.on
+    assert desk.standing() == ""
+    assert "is a link" in desk.notices[0]
+    with pytest.raises(JournalRefused):
+        switched_on(checkout.root, checkout.places)
+
+
+def test_a_session_folder_that_is_a_link_takes_no_lines(checkout: Checkout, tmp_path: Path) -> None:
+    (checkout.memory / "session").rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    (checkout.memory / "session").symlink_to(tmp_path / "elsewhere")
+    desk = checkout.desk()
+    with pytest.raises(JournalRefused):
+        desk.sessions.note(said(), called="amber", request="x")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_bare_and_a_project_without_the_folder_are_left_alone(checkout: Checkout, tmp_path: Path) -> None:
+    assert checkout.desk(bare=True).begin() == []
+    assert checkout.desk(bare=True).standing() == ""
+    other = tmp_path.resolve() / "other"
+    other.mkdir()
+    Trust(checkout.places).add(other)
+    desk = WorkDesk(Settings(places=checkout.places, directory=other))
+    assert desk.begin() == []
+    assert (desk.standing(), desk.notices) == ("", ())
+    assert desk.sessions.note(said(), called="amber", request="x") == ""
+    assert list(other.iterdir()) == []
+
+
+def test_it_is_that_of_the_checkout_also_from_a_folder_below(checkout: Checkout) -> None:
+    (checkout.root / ".git").mkdir()
+    below = checkout.root / "src" / "deep"
+    below.mkdir(parents=True)
+    desk = WorkDesk(Settings(places=checkout.places, directory=below))
+    assert desk.on
+    desk.sessions.note(said(), called="amber", request="x")
+    assert files(checkout) == ["2026-08-12-amber.md"]
+
+
+def test_what_a_clone_has_not_is_made_at_the_start(checkout: Checkout) -> None:
+    for name in ("session", "plan", "todo", "reviews"):
+        (checkout.memory / name).rmdir()
+    checkout.long_term.unlink()
+    assert checkout.desk().begin() == []
+    assert sorted(path.name for path in checkout.memory.iterdir()) == [
+        "long-term.md", "plan", "reviews", "session", "todo",
+    ]  # fmt: skip
+
+
+# Files of others ----------------------------------------------------------------------------------
+
+LOG = b"\n## Log\n\n- a\n"
+FORMS = {
+    "bold": b"# S\n\n**Status:** paused\n**Last Active**: 2026-01-02\n**Current Task:** do it\n" + LOG,
+    "front matter": b"---\nstatus: paused\nlast_active: 2026-01-02\ncurrent-task: 'do it'\n---\n# S\n" + LOG,
+    "sections": b"# S\n\n## Status\n\npaused\n\n## Current Task\n\ndo\nit\n".replace(b"\n", b"\r\n")
+    + LOG.replace(b"\n", b"\r\n"),
+    "table": b"| Field | Value |\n|---|---|\n| Status | `paused` |\n| Current Task | do it |\n\n## Log\na\n",
+    "a section of fields": b"\xef\xbb\xbf# S\n\n## M\n* Status: Paused\n* Current Task: do it\n\n## Log\na",
+    "comment": b"<!--\nStatus: done\n-->\nStatus: paused\nCurrent Task: do it\n\nLog\n---\n\n* a\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_others_are_read_and_only_what_changes_is_changed(checkout: Checkout, form: str) -> None:
+    path = checkout.write(".memory/session/a.md", FORMS[form])
+    desk = checkout.desk()
+    (offer,) = desk.sessions.offers()
+    assert (offer.session.status, offer.session.task) == ("paused", "do it")
+    assert len(offer.session.log) == 1
+    assert offer.session.log[0].endswith("a")
+    desk.sessions.resume("a")
+    desk.sessions.note(said("one"), called="x", request="one")
+    after = path.read_bytes()
+    old, new = FORMS[form].splitlines(), after.splitlines()
+    gone = [line for line in old if line not in new]
+    assert all(b"aused" in line or b"2026-01-02" in line for line in gone), gone
+    assert [line for line in new if line in old and line.strip()] == [
+        line for line in old if line not in gone and line.strip()
+    ], "what stays, stays in its order"
+    assert (b"\r\n" in after) == (b"\r\n" in FORMS[form])
+    again = session_file.read("a.md", after)
+    assert (again.status, again.last_active, again.task) == ("in-progress", "2026-08-12", "do it")
+    assert again.log[-1].endswith("user: one")
+
+
+BLOCKS = [
+    "Status: paused", "- Status: in-progress", "**Current Task:** x", "## Log", "## Notes", "- item",
+    "  - nested", "- 2026-01-01 10:00 user: a", "```", "~~~", "text", "", "<!-- a", "-->", "---", "> quote",
+    "| Status | paused |", "1. one", "# Title", "Log", "===", "\tindented", "- Status: done # not so",
+    "Active Todo: [t](todo/t.md)",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lines=st.lists(st.sampled_from(BLOCKS), max_size=14),
+    end=st.sampled_from(["\n", "\r\n"]),
+    last=st.booleans(),
+    texts=st.lists(st.text(max_size=30), min_size=1, max_size=3),
+)
+def test_whatever_a_file_is_lines_are_added_and_fields_set_and_all_else_stays(
+    lines: list[str], end: str, last: bool, texts: list[str]
+) -> None:
+    data = (end.join(lines) + (end if last and lines else "")).encode()
+    document = Markdown(data)
+    before = session_file.read("a.md", data)
+    session_file.put(document, "Status", "in-progress")
+    session_file.put(document, "Last Active", "2026-08-12")
+    for each in texts:
+        session_file.add_to_log(document, LogLine(NOW, "user", each.encode("utf-8", "replace").decode()))
+    after = session_file.read("a.md", document.data)
+    assert (after.status, after.last_active) == ("in-progress", "2026-08-12")
+    assert after.task == before.task
+    assert after.todo == before.todo
+    stays = [line for line in data.decode().splitlines() if line.strip() and "Status" not in line]
+    now = iter(document.data.decode().splitlines())
+    assert all(line in now for line in stays), "every other line is there, in its order"
+    assert sum(line.startswith("2026-08-12 09:05 user:") for line in after.log) == len(texts)
+    again = Markdown(document.data)
+    more = [LogLine(NOW, "agent", "one"), LogLine(NOW, "agent", "two")]
+    session_file.change(again, {"Status": "paused", "Active Todo": ".memory/todo/x.md"}, more)
+    session_file.put(document, "Status", "paused")
+    session_file.put(document, "Active Todo", ".memory/todo/x.md")
+    for line in more:
+        session_file.add_to_log(document, line)
+    assert again.data == document.data, "the short way of long logs comes to the same"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", ""])
+def test_a_long_log_costs_no_more_than_a_short_one(checkout: Checkout, end: str) -> None:
+    entry = b"- 2026-01-01 10:00 user: some words that were said"
+    line = entry + (end or "\n").encode()
+    head = b"# S" + line[len(entry) :] * 2 + b"- Status: paused" + line[len(entry) :] * 2
+    head += b"## Log" + line[len(entry) :] * 2
+    path = checkout.write(".memory/session/a.md", head + line * 20_000 + (b"" if end else entry))
+    desk = checkout.desk()
+    began = time.process_time()
+    desk.sessions.resume("a")
+    for number in range(5):
+        desk.sessions.note(said(str(number)), called="x", request="x")
+    desk.sessions.leave()
+    assert time.process_time() - began < 5, "a parse of all of it takes longer than that each time"
+    data = path.read_bytes()
+    assert data.startswith(head.rpartition(b"##")[0].rstrip())
+    assert data.count(line) == 20_000 + (not end)
+    assert data.endswith(b"- 2026-08-12 09:05 user: 4" + line[len(entry) :])

@@ -1,0 +1,71 @@
+"""Closing a session as a person meets it in the app."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tau.config.settings import ModelSettings, Settings
+from tau.config.trust import Trust
+from tau.journal import durable
+from tests.tui.conftest import Running, Start
+from tests.tui.test_compaction import joined
+
+
+@pytest.fixture
+def closing(
+    settings_for: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Settings]:
+    """Settings of a trusted project with the context acme, and a script for the close."""
+    monkeypatch.setattr(durable, "MOUNTS", tmp_path / "none")
+
+    def make(**step: Any) -> Settings:
+        answer = {"session_log": {"contexts": [{"context": "acme", "summary": "Mended the job."}]}}
+        (tmp_path / "main.json").write_text(json.dumps([{"text": "one"}]))
+        (tmp_path / "side.json").write_text(json.dumps([{"text": json.dumps(answer), **step}]))
+        model = ModelSettings(
+            provider="scripted", script=str(tmp_path / "main.json"), side_script=str(tmp_path / "side.json")
+        )
+        settings = settings_for(model=model)
+        (settings.directory / ".git").mkdir()
+        (settings.directory / ".session-log" / "acme").mkdir(parents=True)
+        Trust(settings.places).add(settings.directory)
+        return settings
+
+    return make
+
+
+def logs(settings: Settings) -> list[str]:
+    return sorted(path.name for path in (settings.directory / ".session-log" / "acme").iterdir())
+
+
+async def test_esc_stops_it_and_what_waited_is_sent(start: Start, closing: Callable[..., Settings]) -> None:
+    settings = closing(chunks=2, delay=60)
+    async with start(settings=settings) as tau:
+        await tau.turn("first")
+        await tau.send("/wrap acme")
+        await tau.shows("Esc cancels")
+        await tau.pilot.press("escape")
+        await tau.shows("The wrap-up was cancelled; nothing was written")
+        await tau.turn("second")
+    assert logs(settings) == []
+
+
+async def test_it_is_asked_agreed_to_and_confirmed(start: Start, closing: Callable[..., Settings]) -> None:
+    settings = closing()
+
+    async def shown(tau: Running, text: str) -> None:
+        await tau.until(lambda: text in " ".join(tau.text().split()) or text in joined(tau), text)
+
+    async with start(settings=settings) as tau:
+        await tau.turn("acme again")
+        await tau.send("/wrap")
+        await shown(tau, "This session is about acme: acme by acme ×1")
+        assert logs(settings) == []
+        await tau.send("/wrap yes")
+        await shown(tau, "Saved session log to .session-log/acme/")
+    assert any(name.endswith(".md") for name in logs(settings))
