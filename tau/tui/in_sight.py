@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual._compositor import Compositor, CompositorMap, ReflowResult
 from textual.geometry import Size
+from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 
 
@@ -18,6 +19,7 @@ class InSight(Compositor):
     def __init__(self) -> None:
         super().__init__()
         self._on_screen: CompositorMap = {}
+        self._places: dict[ScrollBar, float] = {}
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
         """Lay out the widgets in sight; those that came into sight count as shown."""
@@ -39,9 +41,19 @@ class InSight(Compositor):
         self._visible_map = self._on_screen  # asking for a widget out of sight makes Textual forget it
         exposed = super().reflow_visible(parent, size)
         self._on_screen = self._visible_map
+        self._draw_moved_bars()
         return exposed
+
+    def _draw_moved_bars(self) -> None:
+        """Have bars drawn again that Textual moved as it laid out what follows its bottom: it draws none."""
+        bars = [widget for widget in self._on_screen if isinstance(widget, ScrollBar)]
+        for bar in bars:
+            if self._places.get(bar) != bar.position:
+                bar.refresh()
+        self._places = {bar: bar.position for bar in bars}
 
     def clear(self) -> None:
         """Forget every widget."""
         super().clear()
         self._on_screen = {}
+        self._places = {}

@@ -7,10 +7,12 @@ import sys
 from types import FrameType
 
 from textual.events import Key
+from textual.geometry import Region
 
 from tau.tui.widgets.chat import Chat
 from tau.tui.widgets.tool_card import ToolCard
 from tests.tui.conftest import Running, Start
+from tests.tui.test_snapshots import see_a_question_about_a_command, see_cards
 
 SLOW = [{"text": "word " * 400, "chunks": 400, "delay": 0.05}]
 
@@ -47,6 +49,19 @@ async def test_a_card_out_of_sight_is_scrolled_to_when_it_gets_the_focus(start: 
         await tau.shows("no_such_tool")
         await tau.pilot.press("end")
         await tau.shows("line 59")
+
+
+async def test_the_bar_stands_where_the_chat_is_when_a_question_takes_room(start: Start) -> None:
+    async with start(size=(80, 24)) as tau:
+        await see_cards(tau)
+        await tau.rest()
+        await see_a_question_about_a_command(tau)
+        await tau.rest()
+        bar = tau.screen.query_one(Chat).vertical_scrollbar
+        whole = Region(0, 0, 1, bar.size.height)
+        drawn = [strip.text for strip in bar.render_lines(whole)]
+        bar.refresh()
+        assert drawn == [strip.text for strip in bar.render_lines(whole)]
 
 
 async def test_a_key_costs_the_same_however_many_turns_stand_above(start: Start) -> None:
