@@ -12,6 +12,9 @@ from tau.input import fuzzy
 from tau.input.files import FileFinder, FileHit
 from tau.input.mentions import begun, mention, pieces
 
+_OPTIONAL = re.compile(r"\[([^\]]+)\]")
+_SPELT_OUT = re.compile(r"[a-z]{2,}")
+
 
 class Command(Protocol):
     """A slash command, as `tau.conversation.commands` describes it."""
@@ -69,7 +72,8 @@ class Candidate:
         display: What is shown in a list; safe for a terminal, on one line.
         positions: The characters of `display` that were typed, rising.
         help: What it does or is, on one line.
-        kind: ``command``, ``argument``, ``file`` or ``directory``.
+        kind: ``command``, ``argument``, ``word``, ``file`` or ``directory``; a ``word`` is an argument that
+            the usage of its command spells out, where anything else may stand as well.
     """
 
     text: str
@@ -171,11 +175,12 @@ def _commands(typed: str, cursor: int, context: Context, limit: int) -> list[Can
 
 def _arguments(name: str, typed: str, cursor: int, context: Context, limit: int) -> list[Candidate]:
     known = _known(name, context.commands)
-    options = context.arguments.get(known.name if known is not None else name.lower())
-    if options is None:
+    given = context.arguments.get(known.name if known is not None else name.lower())
+    if given is None and known is None:
         return []
+    options = given(typed) if given is not None else _words(known.usage) if known is not None else ()
     found = fuzzy.ranked(
-        typed, options(typed), lambda option: option.value, limit=limit, others=lambda option: (option.help,)
+        typed, options, lambda option: option.value, limit=limit, others=lambda option: (option.help,)
     )
     return [
         Candidate(
@@ -186,10 +191,17 @@ def _arguments(name: str, typed: str, cursor: int, context: Context, limit: int)
             display=one_line(option.value),
             positions=lies.positions if one_line(option.value) == option.value else (),
             help=one_line(option.help),
-            kind="argument",
+            kind="argument" if given is not None else "word",
         )
         for option, lies in found
     ]
+
+
+def _words(usage: str) -> list[Option]:
+    """What a usage such as ``/memory [show LABEL|history|undo]`` spells out, with what belongs behind it."""
+    ways = [way for group in _OPTIONAL.findall(usage) for way in group.split("|")]
+    firsts = [way.split(maxsplit=1) for way in ways]
+    return [Option(first[0], "".join(first[1:])) for first in firsts if _SPELT_OUT.fullmatch(first[0])]
 
 
 def _known(name: str, commands: Sequence[Command]) -> Command | None:

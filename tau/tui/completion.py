@@ -119,6 +119,8 @@ class Completion:
                 await self._fresh()
             else:
                 self._list.move(1)
+                if len(self._found) == 1 and self._found[0].kind == "word":
+                    self._take()
         return True
 
     # Asking -------------------------------------------------------------------------------------
@@ -203,6 +205,8 @@ class Completion:
             return True
         if query.kind == "command":
             return self._is_command(typed)
+        if found[0].kind == "word":  # it can be any text
+            return True
         if query.kind != "argument":
             return False
         name, given, takes_number = argument(query.text, query.cursor, COMMANDS)

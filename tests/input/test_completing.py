@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tau.conversation.commands import COMMANDS
+from tau.conversation.state import CommandSpec
 from tau.display import visible
 from tau.input.completing import Candidate, Context, Option, complete, starts_completion, tree
 from tau.input.files import FileFinder
@@ -78,6 +79,29 @@ def test_the_cursor_counts_and_not_the_end() -> None:
     found = complete("/res amber", 4, context())
     assert applied("/res amber", found[0]) == "/resume  amber"
     assert (found[0].start, found[0].end) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("usage", "words"),
+    [
+        ("/memory [show LABEL|history|undo]", [("show", "LABEL"), ("history", ""), ("undo", "")]),
+        ("/wrap [quick] [CONTEXT ...|yes]", [("quick", ""), ("yes", "")]),
+        ("/goal [TEXT|done|pause]", [("done", ""), ("pause", "")]),
+        ("/resume [N|ID|NAME]", []),
+        ("/new NAME", []),
+    ],
+)
+def test_words_that_a_usage_spells_out(usage: str, words: list[tuple[str, str]]) -> None:
+    name = usage[1:].partition(" ")[0]
+    context = Context([CommandSpec(name, usage, "does it")])
+    text = f"/{name} "
+    found = complete(text, len(text), context)
+    assert [(each.text, each.help) for each in found] == words
+    assert {each.kind for each in found} <= {"word"}
+    if words:
+        first = words[0][0]
+        assert complete(f"{text}{first}", len(text) + len(first), context)[0].text == first
+        assert not complete(f"{text}something else", len(text) + 14, context)
 
 
 def test_arguments_of_a_command_and_of_its_other_names() -> None:

@@ -206,6 +206,18 @@ def earlier(store: SessionStore, work: Path) -> None:
         record(store, session_id, exchanges(1), directory=str(work), title=title, name=f"n-{session_id}")
 
 
+async def test_words_of_a_command_are_listed_and_taken_only_with_tab(start: Start) -> None:
+    async with start() as tau:
+        await write(tau, "/goal pa", shows="pause")
+        await tau.pilot.press("enter")
+        await tau.shows("goal: pa")
+        await write(tau, "/goal pa", shows="pause")
+        await tau.pilot.press("tab")
+        await tau.until(lambda: tau.screen.prompt.text == "/goal pause", "the word")
+        await tau.pilot.press("enter")
+        await tau.shows("goal (paused): pa")
+
+
 @pytest.mark.usefixtures("earlier")
 async def test_a_number_is_complete_as_it_is_typed(start: Start) -> None:
     async with start() as tau:
