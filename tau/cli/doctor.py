@@ -71,7 +71,7 @@ def _all() -> Iterator[Finding]:
     if settings is None:
         yield Finding("warn", "rest", "not looked at: it depends on the configuration")
         return
-    for check in (_plugins, _store, _unfinished, _index, _models, _log):
+    for check in (_plugins, _store, _unfinished, _index, _tasks, _models, _log):
         yield from _guarded(check, settings)
 
 
@@ -309,9 +309,35 @@ def _unwritable_store(capabilities: Capabilities) -> str:
     return why_unwritable(place) if capabilities.persistent and place.is_absolute() else ""
 
 
-def _index(settings: Settings) -> Iterator[Finding]:
+def _tasks(settings: Settings) -> Iterator[Finding]:
+    from tau.tasks.desk import TaskDesk
+
+    path = TaskDesk(settings).path
+    if not path.exists():
+        yield Finding("ok", "tasks", f"{path}, made when it is needed")
+    elif problem := _unreadable(path):
+        hint = f"move {path.name} away with the files beside it that begin so, and tau begins a new one"
+        yield Finding("fail", "tasks", f"{path} cannot be read: {problem}", hint)
+    else:
+        yield Finding("ok", "tasks", f"{path}, {_size(path.stat().st_size)}")
+
+
+def _unreadable(path: Path) -> str:
+    """Why a database cannot be read, or empty. Looking makes no log or lock files beside it."""
     import sqlite3
 
+    try:
+        connection = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        return str(error)
+    return ""
+
+
+def _index(settings: Settings) -> Iterator[Finding]:
     from tau.config.places import override_of, why_unwritable
 
     folder = settings.places.state / "index"
@@ -325,16 +351,9 @@ def _index(settings: Settings) -> Iterator[Finding]:
         yield Finding("warn", "index", slower, override_of("state", settings.places))
         return
     for path in files:
-        try:
-            # Immutable: looking makes no log or lock files beside it.
-            connection = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
-            try:
-                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            finally:
-                connection.close()
-        except sqlite3.Error as error:
+        if unreadable := _unreadable(path):
             hint = "it is rebuilt from the record when it is needed next"
-            yield Finding("warn", "index", f"{path} cannot be read: {error}", hint)
+            yield Finding("warn", "index", f"{path} cannot be read: {unreadable}", hint)
     if files:
         yield Finding("ok", "index", f"{folder}, {_size(sum(path.stat().st_size for path in files))}")
     else:

@@ -170,6 +170,23 @@ sys.stdin.read()
 """Makes a session as a compaction or a fork does, and is killed on the way, or stays at it."""
 
 
+@pytest.mark.parametrize("damage", ["junk", "empty folder"])
+def test_a_task_database_that_cannot_be_read_fails(tau_env: TauEnv, damage: str) -> None:
+    tau_env.scripted({"text": "hello"})
+    assert levels(tau_env.run("doctor").stdout)["tasks"] == "ok"
+    place = tau_env.data / "tasks" / "tasks.sqlite"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if damage == "junk":
+        place.write_bytes(b"no database at all" * 100)
+    else:
+        place.mkdir()
+    done = tau_env.run("doctor")
+    assert done.returncode == 1
+    (line,) = (line for line in done.stdout.splitlines() if line[6:20].strip() == "tasks")
+    assert line.startswith("fail")
+    assert str(place) in line
+
+
 @pytest.mark.parametrize("left", ["compaction", "fork", "hidden"])
 def test_what_was_left_unfinished_is_named_with_its_place_and_kept(tau_env: TauEnv, left: str) -> None:
     tau_env.scripted({"text": "hello"})
