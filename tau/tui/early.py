@@ -79,9 +79,9 @@ def keys_of(typed: str) -> list[Key | Paste]:
     """The keys that were pressed for these characters; what else a terminal reports is left out."""
     if not typed:
         return []
-    from textual._xterm_parser import XTermParser  # the only place that knows them
+    from tau.tui.terminal_keys import TerminalKeys
 
-    parser = XTermParser()
+    parser = TerminalKeys()
     return [event for part in (typed, "") for event in parser.feed(part) if isinstance(event, Key | Paste)]
 
 

@@ -9,16 +9,19 @@ from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import App
-from textual.drivers.web_driver import WebDriver
+from textual.drivers import web_driver
 from textual.events import AppBlur, ScreenResume
 
 from tau.tui.app import TauApp
+from tau.tui.terminal_keys import use
+
+use(web_driver)
 
 ANSI_BACKGROUND = "#000000"
 """Where a theme leaves the background to the terminal: what the page's terminal has."""
 
 
-class TabDriver(WebDriver):
+class TabDriver(web_driver.WebDriver):
     """Textual's driver for the web, which also tells the server how the page looks and what it can resume.
 
     Stdout is the app's own; what anything else in the process writes there, such as a native library, goes to
