@@ -219,9 +219,10 @@ class _Shown:
             self._text = f"{self._text.rstrip()} … " if self._text else "…"
         at = max(start, self._reached)
         for begin, stop in spans:
-            if at <= begin < end:
+            shown = flat(text[begin : min(stop, end)]).strip() if at <= begin < end else ""
+            if shown:  # else another hit may begin there that can be seen
                 self._say(text[at:begin])
-                self._mark(text[begin : min(stop, end)])
+                self._mark(shown)
                 at = min(stop, end)
         self._say(text[at:end])
         self._reached = max(end, at)
@@ -242,8 +243,7 @@ class _Shown:
         shown = flat(part)
         self._text += shown.lstrip() if not self._text or self._text.endswith((" ", "…")) else shown
 
-    def _mark(self, part: str) -> None:
-        if shown := flat(part).strip():
-            begin = len(self._text)
-            self._text += shown
-            self._marks.append((begin, len(self._text)))
+    def _mark(self, shown: str) -> None:
+        begin = len(self._text)
+        self._text += shown
+        self._marks.append((begin, len(self._text)))

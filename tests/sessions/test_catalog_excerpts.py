@@ -82,6 +82,7 @@ _ANY = st.text(max_size=12) | st.text(alphabet=_ALPHABET, max_size=12)
 @settings(max_examples=300, deadline=None)
 @example(before="", word="\u00a8", after="")
 @example(before="\x1b]", word="ab", after="")
+@example(before="", word="\x1b0\r\x1b", after="")
 @given(before=_ANY, word=_ANY, after=_ANY)
 def test_any_hit_is_in_its_excerpt(before: str, word: str, after: str) -> None:
     text = f"{before * 30} {word} {after * 30}"
