@@ -17,7 +17,7 @@ from tau.masking import mask_content
 from tau.memory import loading
 from tau.memory.documents import Document
 from tau.sessions.attached import attached
-from tau.sessions.records import Message
+from tau.sessions.records import Message, StoredMessage, summed_up_in
 
 ANSWER = "proposal"
 """What failures call the model's answer."""
@@ -74,7 +74,12 @@ _FOCUS = "The person asks to look at this above all: {}"
 _NOTES = "Notes on what was said before:\n\n<notes>\n{}\n</notes>"
 _TRANSCRIPT = "The conversation:\n\n<transcript>\n{}\n</transcript>"
 
-INSTRUCTIONS = "\n".join((_GATHER, _PROPOSE, loading.ABOUT_MEMORY))
+_NOW = """\
+That was the conversation. Answer now, with JSON alone: a list of operations, each with file, action, sentence
+and the text. What the person said they want from now on, and no file says yet, is a "write" of a new file
+such as project/preferences.md, a line for each such wish."""
+
+INSTRUCTIONS = "\n".join((_GATHER, _PROPOSE, _NOW, loading.ABOUT_MEMORY))
 """All that the model is told beside the files and the conversation: nothing of it belongs into a file."""
 
 
@@ -128,7 +133,7 @@ async def propose(
     about = [_FILES.format(files) if files else _NO_FILES]
     if hidden:
         about.append(_MORE.format(", ".join(hidden)))
-    request = _request(*about, notes=notes, part=divided[-1], focus=focus)
+    request = f"{_request(*about, notes=notes, part=divided[-1], focus=focus)}\n\n{_NOW}"
     return await summarizer.ask(_PROPOSE, request, called=ANSWER), shown
 
 
@@ -141,6 +146,8 @@ def origins(messages: Iterable[Message], own_words: Callable[[str], bool]) -> st
     """
     names: dict[str, None] = {}
     for message in messages:
+        if summed_up_in(StoredMessage(0, message, "")):
+            names.setdefault("a summary")  # of what cannot be read any more, whatever came into that
         for item in attached(message):
             names.setdefault(f"a shared {item.kind}")
         if tool_use_ids(message):

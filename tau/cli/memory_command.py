@@ -140,7 +140,6 @@ def edit(label: str) -> None:
     write is yours: tau never writes over it unseen, and undo does not reach it.
     """
     from tau.memory import applying, documents, files, project
-    from tau.sessions import file_system as fs
     from tau.tui.editor import editor_command
 
     command = editor_command(os.environ)
@@ -154,8 +153,6 @@ def edit(label: str) -> None:
     try:
         with files.folder(where, *where.folder_names(scope), make=True) as folder:
             before = applying.read(where, title)
-            if before is None:
-                fs.write_new(name, folder, b"")
             try:
                 _run(command, path)
                 after = applying.read(where, title)
@@ -193,7 +190,7 @@ def _run(command: list[str], path: Path) -> None:
     """
     name = one_line(Path(command[0]).name)
     try:
-        process = subprocess.Popen([*command, str(path)])
+        process = subprocess.Popen([*command, str(path)], umask=0o077)  # a new file is the person's alone
     except OSError as error:
         raise TauError(f"{name} cannot be started: {error.strerror or error}") from None
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

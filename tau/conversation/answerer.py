@@ -160,11 +160,12 @@ class Answerer:
             standing = replace(standing, notices=(*standing.notices, _NOT_READ))
         if self.runner is not None:
             self.runner.instruct(self._prompt(standing))
+        self._in_force.desk.prompted(standing)
         self._in_force.take(standing)
 
     async def _begin(self) -> None:
-        for line in await self._in_force.begin():
-            self._in_force.tell(line)
+        for notice in await self._in_force.begin():
+            self._in_force.tell(notice.text, notice.level)
 
     def _prompt(self, standing: Standing = _NOTHING) -> str:
         from tau.agent.prompt import system_prompt

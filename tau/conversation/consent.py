@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from tau.display import one_line, visible
@@ -12,9 +12,6 @@ from tau.memory.desk import Desk
 from tau.memory.entries import Entry, Source, digest
 from tau.memory.proposals import Checked
 from tau.tools.unified_diff import difference
-
-_DIFF_LINES = 60
-"""Lines of a difference that are shown of one file."""
 
 UNDONE_BY = "/refine undo takes it back"
 
@@ -58,13 +55,17 @@ class Waiting:
                 )
                 self._source = Source(source.session, source.messages, "manual")
 
-    def carry_out(self) -> tuple[list[str], Entry | None]:
+    def carry_out(self, given_up: Callable[[], bool]) -> tuple[list[str], Entry | None]:
         """Make the changes that wait, all as one; a file that was changed since is left as it is.
+
+        Args:
+            given_up: Whether nobody waits for it any more; once it has begun it is carried out.
 
         Returns:
             What is to be said of files that were left, a line each, and the change, if there was one.
 
         Raises:
+            GivenUp: `given_up` said so before it began.
             MemoryRefused: It cannot be written; they wait on.
         """
         left: list[str] = []
@@ -77,6 +78,7 @@ class Waiting:
                         sentences={title: change.sentence for title, change in self._changes.items()},
                         source=self._source,
                         expected={title: change.expected for title, change in self._changes.items()},
+                        given_up=given_up,
                     )
                 except MemoryChanged as error:
                     del self._changes[error.title]
@@ -109,9 +111,7 @@ class Waiting:
             return ["    it was changed since, so it will be left as it is"]
         before = None if now is None else visible(now.decode("utf-8", "replace"))
         after = visible((change.wanted or b"").decode("utf-8", "replace"))
-        lines = difference(before, after, one_line(title)).text.splitlines()
-        more = len(lines) - _DIFF_LINES
-        return [*lines[:_DIFF_LINES], *([f"… {more} lines more"] if more > 0 else [])]
+        return difference(before, after, one_line(title)).text.splitlines()
 
 
 def changed(entry: Entry) -> list[str]:

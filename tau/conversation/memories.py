@@ -37,6 +37,8 @@ def goal(desk: Desk, wanted: str) -> CommandResult:
     if not wanted:
         return Said(_seen(now) if now is not None else [f"No goal is set here ({GOAL_USAGE})"])
     word = wanted.lower()
+    if desk.bare:
+        return Refused("The goal stays as it is: tau runs with --bare, which writes nothing")
     if word not in ("done", "pause", "resume", "clear"):
         if now is not None and now.text == wanted.strip():
             if now.met or now.state != "active":

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tau.conversation.beside import Beside
 from tau.conversation.consent import UNDONE_BY, Waiting, changed
@@ -22,14 +22,15 @@ from tau.conversation.state import CommandResult, Refused, Said
 from tau.display import one_line
 from tau.errors import TauError
 from tau.masking import mask_content
-from tau.memory import documents, entries, labels, proposals
+from tau.memory import documents, entries, labels, proposals, writing
 from tau.memory.applying import MemoryChanged
 from tau.memory.documents import Document
 from tau.memory.entries import Entry, Source
+from tau.memory.files import GivenUp
 from tau.memory.history import History
 from tau.memory.proposals import Checked, Operation, ProposalInvalid
-from tau.sessions.lineage import COMPACTED_FROM, Messages, Read, links_behind
-from tau.sessions.records import Message
+from tau.sessions.lineage import COMPACTED_FROM, Messages, Read, look_behind
+from tau.sessions.records import Message, summed_up_in
 
 if TYPE_CHECKING:
     from tau.agent.refiner import Proposal
@@ -47,9 +48,6 @@ COOLDOWN = 20 * 60.0
 
 REFINED = "refined_turns"
 """The metadata key for how many turns a session had when it was last read for memory."""
-
-_LOOKED_AT = 50
-"""The newest changes of memory, among which the newest refinement is looked for."""
 
 BEGUN = "Reading this session for what memory should keep, beside the conversation; what changes is said"
 NOTHING = "Memory stays as it is: there was nothing to refine"
@@ -78,6 +76,7 @@ class Refining:
         self._desk = in_force.desk
         self._in_force = in_force
         self._task: asyncio.Task[None] | None = None
+        self._accepting: set[asyncio.Task[Any]] = set()
         self._waiting = Waiting(in_force.desk)
         self._rests_until = 0.0
         self._by_hand = False
@@ -136,11 +135,12 @@ class Refining:
     async def close(self) -> None:
         """Stop what runs. Memory is as it was, or wholly changed."""
         task, self._task = self._task, None
-        if task is None:
-            return
-        task.cancel()
-        await asyncio.wait({task})
-        if task.cancelled() and self._by_hand:
+        running = {*self._accepting, *([task] if task is not None else [])}
+        for each in running:
+            each.cancel()
+        if running:
+            await asyncio.wait(running)
+        if task is not None and task.cancelled() and self._by_hand:
             self._in_force.tell("Memory was not refined: tau was left before that was over")
 
     # One refinement -----------------------------------------------------------------------------
@@ -182,11 +182,11 @@ class Refining:
         Raises:
             TauError: It failed; memory is as it was.
         """
-        by_itself = begun.source.how == "automatic"
-        if by_itself and (left := await asyncio.to_thread(self._still_rests)):
-            self._rests_until = time.monotonic() + left
+        rest = COOLDOWN if begun.source.how == "automatic" else 0.0
+        left = await asyncio.to_thread(lambda: self._desk.history().begin_refining(rest))
+        self._rests_until = time.monotonic() + (left or COOLDOWN)
+        if left:
             return []
-        self._rests_until = time.monotonic() + COOLDOWN
         self._mark(begun)
         messages = await asyncio.to_thread(
             said_in, self._hand.read, begun.calls.session_id, begun.source.messages
@@ -215,7 +215,7 @@ class Refining:
             messages, there, focus=begun.focus, emit=begun.calls.note
         )
         checked = await asyncio.to_thread(self._checked, proposal)
-        entry = await _to_its_end(lambda: self._write(checked, begun.source))
+        entry, _ = await _to_its_end(lambda given_up: self._write(checked, begun.source, given_up))
         told = []
         if entry is not None:
             await self._in_force.reread()
@@ -234,14 +234,6 @@ class Refining:
             writer.patch_meta({REFINED: begun.calls.turns}, touch=False)
         except TauError as error:
             log.info("That session %s was refined is not saved: %s", begun.calls.session_id, error.line())
-
-    def _still_rests(self) -> float:
-        """Seconds until this project may be refined by itself again, whichever process did it last."""
-        for entry in self._desk.history().entries(_LOOKED_AT):
-            if entry.source.how != "remember":
-                age = (datetime.now(UTC) - entry.at).total_seconds()
-                return COOLDOWN - age if 0 <= age < COOLDOWN else 0.0
-        return 0.0
 
     def _documents(self) -> list[Document]:
         return documents.read(self._desk.where())[0]
@@ -267,13 +259,14 @@ class Refining:
             proposal.shown,
             instructions=INSTRUCTIONS,
             written=history.written(),
-            origin=proposal.origin,
+            origin=writing.united(proposal.origin, *(document.origin for document in proposal.shown)),
         )
 
-    def _write(self, checked: Checked, source: Source) -> Entry | None:
+    def _write(self, checked: Checked, source: Source, given_up: Callable[[], bool]) -> Entry | None:
         """Carry out what needs no consent; the rest waits.
 
         Raises:
+            GivenUp: `given_up` said so before it began.
             MemoryChanged: A file was changed meanwhile; nothing was touched, and nothing more waits.
             MemoryRefused: It cannot be written; says what is how.
         """
@@ -285,6 +278,7 @@ class Refining:
                 sentences=checked.sentences,
                 source=source,
                 expected={title: checked.expected[title] for title in wanted},
+                given_up=given_up,
             )
         self._waiting.take(checked, source)
         return entry
@@ -297,22 +291,47 @@ class Refining:
         Raises:
             TauError: It cannot be written; it waits on.
         """
-        lines, entry = await _to_its_end(self._waiting.carry_out)
+        task = asyncio.current_task()
+        assert task is not None
+        self._accepting.add(task)
+        try:
+            (lines, entry), left = await _to_its_end(self._waiting.carry_out)
+        finally:
+            self._accepting.discard(task)
         if entry is not None:
             self._desk.tells(entry)
             lines += ["Memory was changed:", *changed(entry), UNDONE_BY]
+            if left:
+                self._in_force.tell("\n".join(lines))
             await self._in_force.reread()
         return Said(lines) if lines else Refused("Nothing waits for your yes; /refine reads the session")
 
 
-async def _to_its_end(work: Callable[[], T]) -> T:
-    """Do something on a thread that is not left half way, also when tau quits meanwhile."""
-    working = asyncio.create_task(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(working)
-    except asyncio.CancelledError:
-        await asyncio.wait({working})
-        raise
+async def _to_its_end(work: Callable[[Callable[[], bool]], T]) -> tuple[T, bool]:
+    """Change memory on a thread: one that has begun is ended and told of, also when tau is left meanwhile.
+
+    Args:
+        work: The change. It is given what says that nobody waits any more for it to begin.
+
+    Returns:
+        What it came to, and whether tau was left meanwhile.
+
+    Raises:
+        asyncio.CancelledError: tau was left before it began.
+    """
+    left = threading.Event()
+    working = asyncio.create_task(asyncio.to_thread(work, left.is_set))
+    while True:
+        try:
+            return await asyncio.shield(working), left.is_set()
+        except asyncio.CancelledError:
+            left.set()
+            if working.cancelled():
+                raise
+        except (GivenUp, MemoryChanged):
+            if left.is_set():
+                raise asyncio.CancelledError from None
+            raise
 
 
 def _is_there(history: History, title: str) -> bool:
@@ -336,22 +355,15 @@ def _meant(operation: Operation, history: History) -> Operation:
 def said_in(read: Read, session_id: str, count: int) -> list[Message]:
     """What was said in a session, its first `count` messages, from its record; blocks on the disk.
 
-    In place of the summary that it begins with stands what that sums up: the session before it, where it can
-    be read. What was summed up there already stays a summary.
+    In place of the summary that it begins with stands what that sums up: the sessions before it, as far as
+    they can be read. What cannot be read stays a summary.
 
     Raises:
         TauError: The session cannot be read.
     """
-    with read(session_id) as reader:
-        ends = {session_id: count}
-        links = links_behind(reader, read) if reader.meta().get(COMPACTED_FROM) else []
-    before = links[0].session_id if links else ""
-    if links and links[0].count is not None:
-        ends[before] = links[0].count
-    originals = list(Messages(read, [before, session_id] if before else [session_id], ends))
-    whole = any(original.session_id == before for original in originals)
-    return [
-        original.stored.message
-        for original in originals
-        if not (whole and original.summary and original.session_id == session_id)
-    ]
+    with read(session_id):
+        way = look_behind(read, session_id)
+    sessions = [*reversed(way.sessions), session_id]
+    originals = list(Messages(read, sessions, {**way.ends, session_id: count}))
+    found = {original.session_id for original in originals}
+    return [original.stored.message for original in originals if summed_up_in(original.stored) not in found]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from tau.config.settings import Settings
-from tau.config.trust import Trust
+from tau.config.trust import Trust, repository_root
 from tau.display import one_line
 from tau.errors import MemoryRefused, TauError
+from tau.events import Notice
 from tau.memory import documents, goals, instructions, loading, places, project, remembering, shipped
 from tau.memory.documents import Document
 from tau.memory.entries import Entry, Source
@@ -18,7 +21,7 @@ from tau.memory.history import History, NotNewest, Undone
 from tau.memory.instructions import ProjectFile
 from tau.memory.loading import Part
 from tau.memory.places import MemoryPlaces
-from tau.memory.remembering import Remembered
+from tau.memory.remembering import Foreseen, Remembered
 
 UNDONE_BY = "/memory undo takes it back"
 """Ends what the person is told of a change, where no key does that."""
@@ -33,12 +36,14 @@ class Standing:
         parts: The files it is made of, in its order, and how much of each is loaded.
         goal: The goal of the directory, also a paused one; None when there is none.
         notices: What the person should know of it, a line each.
+        known: By title the digests of the memory files as they are.
     """
 
     text: str = ""
     parts: tuple[Part, ...] = ()
     goal: Goal | None = None
     notices: tuple[str, ...] = ()
+    known: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class Desk:
         self.said: Callable[[], tuple[str, int]] = _nobody
         self.about: Callable[[], list[str]] = list
         self.created = False
+        self._known: dict[str, str] | None = None
         self._news: list[str] = []
         self._told: list[str] = []
         self._lock = threading.Lock()
@@ -113,7 +119,7 @@ class Desk:
         """
         return GoalFile(self.where(), self._settings.directory)
 
-    def begin(self) -> list[str]:
+    def begin(self) -> list[Notice]:
         """Hand over the documents that come with tau, and make the project's folder, where that is due.
 
         Returns:
@@ -121,21 +127,19 @@ class Desk:
         """
         if self.bare:
             return []
-        lines: list[str] = []
+        lines: list[Notice] = []
         try:
             where = self.where()
             if seeded := shipped.seed(where):
                 names = ", ".join(title.rpartition("/")[2] for title in seeded)
-                lines.append(
-                    f"Written to {one_line(str(where.shared))}, to be read in every conversation: {names}. "
-                    "They are yours to edit or delete"
-                )
+                text = f"Written to {one_line(str(where.shared))}, to be read in every conversation: {names}. "
+                lines.append(Notice(text + "They are yours to edit or delete"))
             where, made = project.ensure(where)
             if made:
                 self.created = True
-                lines.append(f"The folder of this project was made: {one_line(str(where.project))}")
+                lines.append(Notice(f"The folder of this project was made: {one_line(str(where.project))}"))
         except TauError as error:
-            lines.append(error.line())
+            lines.append(Notice(error.line(), "warning"))
         return lines
 
     def standing(self) -> Standing:
@@ -155,7 +159,8 @@ class Desk:
         """
         where = self.where()
         trusted = Trust(self._settings.places).trusts(where.real)
-        files, unread = instructions.project_files(where.real, trusted=trusted)
+        here = Path(os.path.realpath(self._settings.directory))
+        files, unread = instructions.project_files(repository_root(here) or here, trusted=trusted)
         memory, problems = documents.read(where)
         loaded = loading.load(memory, max_chars=self._settings.memory.max_chars, files=files)
         problems = [*([where.notice] if where.notice else []), *unread, *problems]
@@ -165,13 +170,35 @@ class Desk:
         except TauError as error:
             problems.append(error.line())
         text = "\n\n".join(filter(None, [loaded.text, goals.prompt(goal) if goal else ""]))
-        standing = Standing(text, tuple(loaded.parts), goal, (*problems, *loaded.notices))
+        known = {document.title: document.digest for document in memory}
+        standing = Standing(text, tuple(loaded.parts), goal, (*problems, *loaded.notices), known)
         if self.bare:
             standing = Standing(goal=goal)
         return Seen(standing, where, tuple(memory), tuple(files), tuple(problems))
 
-    def remember(self, label: str, content: str, *, replace: bool, origin: str) -> Remembered:
+    def prompted(self, standing: Standing) -> None:
+        """This stands in the prompt from now on: what `remember` may write over without asking."""
+        with self._lock:
+            self._known = dict(standing.known)
+
+    def remember(
+        self,
+        label: str,
+        content: str,
+        *,
+        replace: bool,
+        origin: str,
+        agreed: Mapping[str, str] | None = None,
+    ) -> Remembered:
         """Write or delete one memory file, as `tau.memory.remembering.remember`; the person is told.
+
+        Args:
+            label: As there.
+            content: As there.
+            replace: As there.
+            origin: As there.
+            agreed: What a person was shown and agreed to write over, as `would_hold` says it; None where
+                nobody was asked: then what stands in the prompt counts.
 
         Raises:
             MemoryRefused: It cannot be done; nothing was changed.
@@ -185,13 +212,15 @@ class Desk:
             replace=replace,
             source=Source(session, messages, "remember"),
             origin=origin,
+            known=self._known if agreed is None else agreed,
         )
         if done.entry is not None:
+            self._knows(done.entry)
             self.tells(done.entry)
             self._tell(f"{done.line.removesuffix('.')}. {UNDONE_BY}")
         return done
 
-    def would_hold(self, label: str, content: str, *, origin: str) -> tuple[str, str | None, str | None]:
+    def would_hold(self, label: str, content: str, *, origin: str) -> Foreseen:
         """What `remember` would change, as `tau.memory.remembering.foreseen`.
 
         Raises:
@@ -219,9 +248,14 @@ class Desk:
             only: The id of the change that it must be; empty for whichever it is.
 
         Raises:
-            MemoryRefused: There is none, it is another one, or a file was changed since; nothing was touched.
+            MemoryRefused: There is none, it is another one, a file was changed since, or `bare`; nothing was
+                touched.
             ConfigError: As `where`.
         """
+        if self.bare:
+            raise MemoryRefused(
+                "Nothing is undone: tau runs with --bare, which writes no memory", "`tau memory undo` does it"
+            )
         return self.history().undo(only=only)
 
     def tells(self, entry: Entry) -> None:
@@ -252,6 +286,16 @@ class Desk:
                 raise
             self._forget(told)
             return undone
+
+    def _knows(self, entry: Entry) -> None:
+        """What the model wrote it has seen."""
+        with self._lock:
+            if self._known is None:
+                return
+            for change in entry.changes:
+                self._known.pop(change.title, None)
+                if change.after:
+                    self._known[change.title] = change.after
 
     def _forget(self, told: str) -> None:
         with self._lock:

@@ -199,10 +199,11 @@ def from_meta(data: bytes, folder: Path) -> tuple[Entry, State]:
         raise ValueError("it has no time zone" if changes else "it names no file")
     for change in changes:
         _check(change)
-    entry = Entry(
-        folder.name, at.astimezone(UTC), source, changes, state == "undone", folder, "interrupted" in head
-    )
-    return entry, state
+    try:
+        at = at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("its time is out of range") from None
+    return Entry(folder.name, at, source, changes, state == "undone", folder, "interrupted" in head), state
 
 
 def log(entries: Sequence[Entry]) -> list[str]:

@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,14 +27,31 @@ _HELD = (errno.EAGAIN, errno.EACCES)
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
+class GivenUp(MemoryRefused):
+    """Nobody waits for a change any more that had not begun; nothing was touched."""
+
+    def __init__(self) -> None:
+        super().__init__("Memory is not changed: tau was left while another process was changing it")
+
+
+def never() -> bool:
+    """Waits as long as it takes."""
+    return False
+
+
 @contextmanager
-def locked(where: MemoryPlaces) -> Iterator[None]:
+def locked(where: MemoryPlaces, given_up: Callable[[], bool] = never) -> Iterator[None]:
     """Hold a memory against every process and thread that changes something below its root.
 
     The lock is the kernel's: it ends with its process however that ends, and is never taken from one that is
     only slow or stopped. Its file is never deleted.
 
+    Args:
+        where: The memory.
+        given_up: Whether nobody waits for it any more; asked as long as somebody else holds it.
+
     Raises:
+        GivenUp: `given_up` said so.
         MemoryRefused: It cannot be had within `SECONDS`, or its folder takes no writes.
     """
     lock = one_line(str(where.shared / LOCK))
@@ -44,7 +61,7 @@ def locked(where: MemoryPlaces) -> Iterator[None]:
     except OSError as error:
         raise MemoryRefused(f"Memory cannot be changed: {lock}: {reason(error)}") from error
     try:
-        _wait(descriptor, lock)
+        _wait(descriptor, lock, given_up)
         yield
     finally:
         with suppress(OSError):  # let go at once, also where a process that was just forked has it open, too
@@ -92,16 +109,46 @@ def state_folder(state: Path, *names: str, make: bool = False) -> Iterator[int]:
         os.close(descriptor)
 
 
-def read(name: str, directory: int) -> bytes | None:
+def read(name: str, directory: int, *, most: int | None = None) -> bytes | None:
     """All of a regular file in an open folder; None when nothing has that name.
+
+    Args:
+        name: Its name.
+        directory: The open folder.
+        most: Bytes from which on it may be cut off; what is returned is longer than that then.
 
     Raises:
         OSError: The name stands for a link or something else, or the file cannot be read.
     """
     try:
-        return fs.read_file(name, directory)[0]
+        if most is None:
+            return fs.read_file(name, directory)[0]
+        descriptor = fs.open_file(name, directory)
     except FileNotFoundError:
         return None
+    try:
+        return fs.read_at(descriptor, 0, most + 1)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(name: str, directory: int, data: bytes) -> bool:
+    """Write a file that has its name whole or not at all; False when something has that name already.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    if fs.is_taken(name, directory):
+        return False
+    temporary = fs.temporary_name(f"{name}.{os.getpid()}")
+    try:
+        stamp = fs.write_temporary(temporary, directory, data, sync=True)
+        fs.publish(temporary, name, directory, data, stamp)
+    except FileExistsError:
+        return False
+    finally:
+        fs.remove_temporary(temporary, directory)
+    return True
 
 
 def sync(directory: int) -> None:
@@ -126,30 +173,12 @@ def sync_file(name: str, directory: int) -> None:
         os.close(descriptor)
 
 
-def sync_all(directory: int) -> None:
-    """The same for everything in an open folder, itself too.
-
-    Many files are written first and synced then: a file system writes its journal once for all of them.
-    """
-    for name in fs.names(directory):
-        try:
-            inner = fs.open_directory(name, directory)
-        except fs.NotRegular:
-            sync_file(name, directory)
-        else:
-            try:
-                sync_all(inner)
-            finally:
-                os.close(inner)
-    sync(directory)
-
-
 def reason(error: OSError) -> str:
     """Why the system refused, in its words."""
     return one_line(error.strerror or str(error))
 
 
-def _wait(descriptor: int, lock: str) -> None:
+def _wait(descriptor: int, lock: str, given_up: Callable[[], bool]) -> None:
     until = time.monotonic() + SECONDS
     while True:
         try:
@@ -160,6 +189,8 @@ def _wait(descriptor: int, lock: str) -> None:
                     f"Memory cannot be locked: {lock}: {reason(error)}",
                     "its file system has no locks; keep memory on another one",
                 ) from error
+            if given_up():
+                raise GivenUp from None
             if time.monotonic() > until:
                 raise MemoryRefused(
                     f"Memory is being changed by another process, which holds {lock}",

@@ -26,8 +26,14 @@ LONGEST = 4_000
 LONGEST_NOTE = 1_000
 """Characters of a note; the rest of a longer one is left out."""
 
+MOST_NOTES = 200
+"""Notes that the file keeps, the newest ones."""
+
 NOTES_SHOWN = 8
-"""Notes that stand in the prompt; the file keeps all."""
+"""Notes that stand in the prompt."""
+
+LARGEST = 1_000_000
+"""Bytes above which a file is no goal that tau wrote."""
 
 Outcome = Literal["done", "dropped", "replaced"]
 
@@ -188,14 +194,19 @@ class GoalFile:
             met: Whether to propose that it is reached. A proposal stands until the person answers.
 
         Raises:
-            MemoryRefused: There is no goal, the note is empty, or it cannot be written.
+            MemoryRefused: There is no goal, it is paused and `met` is given, the note is empty, or it cannot
+                be written.
         """
         line = one_line(text, LONGEST_NOTE)
         if not line:
             raise MemoryRefused("A note needs a text", "say what brought the goal nearer")
 
         def noted(goal: Goal) -> Goal:
-            return replace(goal, met=goal.met or met, notes=(*goal.notes, Note(_now(), line)))
+            if met and goal.state == "paused":
+                raise MemoryRefused(
+                    "The goal is paused, so that it is reached cannot be proposed", "/goal resume goes on"
+                )
+            return replace(goal, met=goal.met or met, notes=(*goal.notes, Note(_now(), line))[-MOST_NOTES:])
 
         return self._change(noted)
 
@@ -224,7 +235,7 @@ class GoalFile:
         free = ""
         for name in self._names:
             try:
-                data = files.read(name, folder)
+                data = files.read(name, folder, most=LARGEST)
                 if data is None:
                     free = free or name
                     continue
@@ -332,13 +343,20 @@ def _parsed(data: bytes) -> tuple[str, Goal]:
     """
     import tomllib
 
-    record = tomllib.loads(data.decode())
+    if len(data) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST // 1000:,} kB")
+    try:
+        record = tomllib.loads(data.decode())
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
     text, state, met = record.get("text"), record.get("state"), record.get("met")
     listed = record.get("notes", [])
     if not isinstance(directory := record.get("directory"), str):
         raise ValueError("it does not say whose directory's it is")
     if not isinstance(text, str) or not text.strip():
         raise ValueError("it has no text")
+    if len(text) > LONGEST:
+        raise ValueError(f"its text has more than {LONGEST:,} characters")
     if state not in ("active", "paused") or not isinstance(met, bool):
         raise ValueError("its state is not active or paused, or met is not true or false")
     if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
@@ -354,7 +372,10 @@ def _parsed(data: bytes) -> tuple[str, Goal]:
 def _time(value: object) -> datetime:
     if not isinstance(value, datetime):
         raise ValueError("a time is none")
-    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("a time is out of range") from None
 
 
 def _now() -> datetime:

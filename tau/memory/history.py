@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tau.display import one_line
 from tau.errors import MemoryRefused
-from tau.memory import applying, documents, entries, entry_copies, files, project
+from tau.memory import applying, documents, entries, entry_copies, files, project, refined_last
 from tau.memory.applying import MemoryChanged, Step
 from tau.memory.documents import Document
 from tau.memory.entries import FILES, META, NEXT, WRITTEN, Change, Entry, Kind, Source, digest
@@ -177,6 +177,7 @@ class History:
         sentences: Mapping[str, str],
         source: Source,
         expected: Mapping[str, str | None] | None = None,
+        given_up: Callable[[], bool] = files.never,
     ) -> Entry | None:
         """Change files together.
 
@@ -185,12 +186,14 @@ class History:
             sentences: For titles why, for the log.
             source: What the change comes from.
             expected: For titles the digest of what they must hold; None for a file that must not be there.
+            given_up: Whether nobody waits for it any more; once it has begun it is carried out.
 
         Returns:
             The entry; None when the files hold that already.
 
         Raises:
             MemoryChanged: A file does not hold what is expected; nothing was touched.
+            GivenUp: `given_up` said so before it began.
             MemoryRefused: The files or their history cannot be written; says what is how.
         """
 
@@ -200,7 +203,7 @@ class History:
                     raise MemoryChanged(title)
             return {title: Write(data, sentences.get(title, "")) for title, data in wanted.items()}
 
-        return self.changing(decide, titles=wanted, source=source)
+        return self.changing(decide, titles=wanted, source=source, given_up=given_up)
 
     def changing(
         self,
@@ -208,6 +211,7 @@ class History:
         *,
         titles: Iterable[str],
         source: Source,
+        given_up: Callable[[], bool] = files.never,
     ) -> Entry | None:
         """Change files by what they hold now: nobody else changes them between that look and the change.
 
@@ -215,6 +219,7 @@ class History:
             decide: Says for titles what they are to hold. Whatever it raises stops the change.
             titles: The titles it may name.
             source: What the change comes from.
+            given_up: Whether nobody waits for it any more; once it has begun it is carried out.
 
         Returns:
             The entry; None when nothing differs.
@@ -223,7 +228,7 @@ class History:
             MemoryRefused: The files or their history cannot be written; says what is how.
         """
         scopes = {entries.split(title)[0] for title in titles}
-        with files.locked(self.where):
+        with files.locked(self.where, given_up):
             if "project" in scopes:
                 self.where = project.ensure(self.where)[0]
                 self._store = EntryStore(self.where, self._state)
@@ -249,6 +254,18 @@ class History:
                     for step in steps
                 )
                 return self._change(history, steps, changes, contents, source)
+
+    def begin_refining(self, rest: float) -> float:
+        """Note that a refinement begins now, unless one began less than `rest` seconds ago.
+
+        Returns:
+            Seconds until one may begin; 0.0 when it was noted.
+
+        Raises:
+            MemoryRefused: It cannot be noted; says what is how.
+        """
+        with self._store.opened() as history:
+            return refined_last.claim(history, rest)
 
     def entries(self, limit: int | None = None) -> list[Entry]:
         """The entries, newest first. What cannot be used is named in `problems`.
@@ -314,7 +331,8 @@ class History:
         source: Source,
     ) -> Entry:
         now = datetime.now(UTC)
-        name = entries.next_id(now, max(self._store.ids(), default=""))
+        newest = max(self._store.ids(), default="")
+        name = entries.next_id(now, newest)
         entry = Entry(
             name, now.replace(microsecond=0), source, changes, undone=False, folder=self.folder / name
         )
@@ -326,10 +344,12 @@ class History:
                 {document.title: document.data for document in contents.documents}
                 | {step.title: step.before for step in steps if step.before is not None},
                 {step.title: step.after for step in steps if step.after is not None},
+                history,
+                newest,
             )
-            fs.write_new(META, inner, entries.to_meta(entry, "changing"))
-            fs.write_new(NEXT, inner, entries.to_meta(entry, "changed"))
-            files.sync_all(inner)
+            fs.write_new(META, inner, entries.to_meta(entry, "changing"), sync=True)
+            fs.write_new(NEXT, inner, entries.to_meta(entry, "changed"), sync=True)
+            files.sync(inner)
             with applying.prepared(self.where, self._store.tag(name), steps) as ready:
                 fs.replace(fresh, name, history)
                 fresh = name

@@ -83,9 +83,9 @@ class MemoryPlaces:
 def find(directory: Path, places: Places) -> MemoryPlaces:
     """Where memory lives for a directory. Creates nothing.
 
-    That is the nearest ``.tau`` folder from the directory up that may be used: its directory is
-    trusted, it is no link, and nobody else can write in it. Else it is the configuration directory.
-    A worktree looks where its main repository would look, then where it is itself.
+    That is the nearest ``.tau`` folder from the directory up that may be used: its directory is trusted, it
+    is no link, it is the person's own, and not everybody can write in it. Else it is the configuration
+    directory. A worktree looks where its main repository would look, then where it is itself.
 
     Raises:
         ConfigError: The record of trusted directories cannot be used.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 
 from tau.display import one_line
 from tau.errors import MemoryRefused
+from tau.memory import files
 from tau.memory.places import SHARED, MemoryPlaces, make_folder, make_project, open_folder
 from tau.sessions import file_system as fs
 
@@ -88,14 +88,11 @@ def _make_missing(where: MemoryPlaces, place: tuple[str, ...], name: str, data: 
     """Make a file or folder in a place below the root; False when something has its name."""
     folder = open_folder(where, *place)
     try:
+        if data is not None:
+            return files.write_whole(name, folder, data)
         if fs.is_taken(name, folder):
             return False
-        if data is None:
-            os.close(make_folder(where, *place, name))
-            return True
-        with contextlib.suppress(FileExistsError):
-            fs.write_new(name, folder, data)
-            return True
-        return False
+        os.close(make_folder(where, *place, name))
+        return True
     finally:
         os.close(folder)

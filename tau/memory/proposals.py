@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from tau.display import one_line
 from tau.errors import MemoryRefused
-from tau.memory import labels, writing
+from tau.memory import edit_places, labels, writing
 from tau.memory.documents import Document, front_matter
 from tau.memory.entries import digest
 
@@ -24,10 +24,11 @@ Action = Literal["write", "edit", "delete"]
 MOST_FILES = 10
 """Files that one refinement may change."""
 
-SMALL = 6
-"""Lines up to which a file may lose what it loses without being asked for."""
+SMALL, SMALL_CHARACTERS = 6, 600
+"""Lines and characters up to which a file that tau wrote may lose what it loses without being asked for."""
 
-_KEYS: dict[str, tuple[str, ...]] = {"write": ("content",), "edit": ("old", "new"), "delete": ()}
+_ACTIONS = ("write", "edit", "delete")
+_KEYS = frozenset(("file", "action", "sentence", "content", "old", "new"))
 _FENCED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)\n?[ \t]*\1\s*\Z", re.DOTALL)
 _OF_FILE = r"\b(file|files|memory|version|content|contents|document|text|markdown|json)\b"
 _WRAPPER_FIRST = re.compile(
@@ -62,6 +63,7 @@ _ECHOED = 40
 """Characters from which on a line of the instructions is known again."""
 
 _MARKS = re.compile(r"[^\w]+")
+_WORD = re.compile("[\u2e80-\U0003ffff]|[^\\W\u2e80-\U0003ffff]+")
 _MEMORY_FENCE = re.compile(r"~{3,}\s*memory (global|project)/")
 
 
@@ -116,7 +118,9 @@ def parse(answer: str) -> list[Operation]:
     """The operations a model answered with.
 
     The answer is a JSON object ``{"operations": [...]}``, or the list alone, in a code fence or not. Each
-    operation has ``file``, ``action``, ``sentence``, and ``content`` or ``old`` and ``new``; nothing else.
+    operation has ``file``, ``action``, ``sentence``, and ``content`` or ``old`` and ``new``. What belongs to
+    another action may stand there empty, or where it says the same; without ``sentence`` the first line of
+    the text is the sentence. See `check` for an ``edit`` of a file that is not there.
 
     Returns:
         An empty list when there is nothing to change.
@@ -148,6 +152,8 @@ def check(
 ) -> Checked:
     """What the operations come to, file by file; a file that would be as it is is left out.
 
+    An ``edit`` of a file that is not there is taken for what it can only mean, if there is such a thing.
+
     Args:
         operations: As `parse` gave them.
         documents: The memory files the model was shown.
@@ -160,7 +166,8 @@ def check(
     """
     there = {document.title: document for document in documents}
     grouped: dict[str, list[Operation]] = {}
-    for operation in operations:
+    for given in operations:
+        operation = _meant(given, there)
         grouped.setdefault(operation.title, []).append(operation)
     if len(grouped) > MOST_FILES:
         raise ProposalInvalid(f"it changes {len(grouped)} files, more than {MOST_FILES}")
@@ -187,17 +194,16 @@ def _operation(item: object, number: int) -> Operation:
     if not isinstance(item, dict):
         raise ProposalInvalid(f"operation {number} is not an object")
     action = item.get("action")
-    if not isinstance(action, str) or action not in _KEYS:
-        raise ProposalInvalid(f"operation {number} has no action of {', '.join(_KEYS)}")
-    wanted = {"file", "action", "sentence", *_KEYS[action]}
-    if set(item) != wanted:
-        raise ProposalInvalid(f"operation {number} does not hold {', '.join(sorted(wanted))} alone")
-    if not all(isinstance(value, str) for value in item.values()):
-        raise ProposalInvalid(f"operation {number} holds something else than strings")
-    given = cast("dict[str, str]", item)
-    sentence = one_line(given["sentence"], 300)
-    if not re.search(r"\w", sentence) or _NOTHING.fullmatch(sentence.strip(_AROUND)):
-        raise ProposalInvalid(f"operation {number} has no sentence that says what changes")
+    if not isinstance(action, str) or action not in _ACTIONS:
+        raise ProposalInvalid(f"operation {number} has no action of {', '.join(_ACTIONS)}")
+    given = _given(item, number)
+    text = _text(cast("Action", action), given, number)
+    sentence = one_line(given.get("sentence", ""), 300)
+    if "sentence" not in given and action != "delete":
+        sentence = writing.first_line(text.encode("utf-8", "replace"), 120) or action
+    elif not re.search(r"\w", sentence) or _NOTHING.fullmatch(sentence.strip(_AROUND)):
+        lacks = "has no sentence that says what changes" if "sentence" in given else "does not hold sentence"
+        raise ProposalInvalid(f"operation {number} {lacks}")
     label = given["file"].strip()
     if not label.startswith(tuple(f"{scope}/" for scope in labels.SCOPES)):
         raise ProposalInvalid(f"operation {number} names no file as global/NAME or project/NAME")
@@ -205,8 +211,46 @@ def _operation(item: object, number: int) -> Operation:
         scope, name = labels.parse(label)
     except MemoryRefused as error:
         raise ProposalInvalid(f"operation {number}: {error.message}") from None
-    fields = {key: given[key] for key in _KEYS[action]}
-    return Operation(f"{scope}/{labels.file_name(name)}", cast("Action", action), sentence, **fields)
+    title = f"{scope}/{labels.file_name(name)}"
+    if action == "edit":
+        return Operation(title, "edit", sentence, old=given.get("old", ""), new=text)
+    return Operation(title, cast("Action", action), sentence, content=text)
+
+
+def _given(item: dict[str, Any], number: int) -> dict[str, str]:
+    """What an operation holds: strings under names that are known."""
+    given = {key: value for key, value in item.items() if value is not None}
+    if unknown := sorted(one_line(key, 40) for key in item.keys() - _KEYS):
+        raise ProposalInvalid(f"operation {number} holds {', '.join(unknown)}, which means nothing there")
+    if not all(isinstance(value, str) for value in given.values()):
+        raise ProposalInvalid(f"operation {number} holds something else than strings")
+    if "file" not in given:
+        raise ProposalInvalid(f"operation {number} does not hold file")
+    return given
+
+
+def _text(action: Action, given: dict[str, str], number: int) -> str:
+    """What an operation puts into its file, where that is clear; empty for a deletion."""
+    content, old, new = (given.get(key, "") for key in ("content", "old", "new"))
+    lacks = ""
+    others: tuple[str, ...]
+    if action == "write":
+        text, others = content, ("old", "new")
+        lacks = "" if "content" in given else "content"
+    elif action == "edit":
+        text, others = new or ("" if old else content), ("content",)
+        lacks = ("" if "new" in given else "new") if old else ("" if text else "old")
+    else:
+        text, others = "", ("content", "old", "new")
+    if odd := [key for key in others if given.get(key, "") not in ("", text)]:
+        one = "an edit" if action == "edit" else f"a {action}"
+        named = " and ".join(odd)
+        raise ProposalInvalid(
+            f"operation {number}: {one} holds {named}, so that it is not clear what is meant"
+        )
+    if lacks:
+        raise ProposalInvalid(f"operation {number} does not hold {lacks}")
+    return text
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -226,11 +270,11 @@ def _after(
     content = group[0].content if group[0].action == "write" else _edited(group, document)
     if not content.strip():
         raise ProposalInvalid(f"{title} would be empty; deleting is an action of its own")
+    text = document.text if document else ""
     try:
-        writing.check(content)
+        writing.check(content, there=text)
     except MemoryRefused as error:
         raise ProposalInvalid(f"{title}: {error.message}") from None
-    text = document.text if document else ""
     for operation in group:
         if reason := _junk(operation, text, echoes):
             raise ProposalInvalid(f"{title}: {reason}")
@@ -238,6 +282,25 @@ def _after(
     if before is not None and _body(content) == _body(before.decode("utf-8-sig", "replace")):
         return before
     return writing.whole(content, before, origin=origin, keep_origin=True)
+
+
+def _meant(operation: Operation, there: Mapping[str, Document]) -> Operation:
+    """What an edit of a file that is not there can only mean.
+
+    One that replaces nothing writes the file. One whose text stands once in the other scope's file of that
+    name is an edit of that.
+    """
+    if operation.action != "edit" or operation.title in there:
+        return operation
+    if not operation.old:
+        return (
+            replace(operation, action="write", content=operation.new, new="") if operation.new else operation
+        )
+    scope, _, name = operation.title.partition("/")
+    other = there.get(f"{'project' if scope == 'global' else 'global'}/{name}")
+    if other is None or len(edit_places.places(front_matter(other.text)[1], operation.old)) != 1:
+        return operation
+    return replace(operation, title=other.title)
 
 
 def _edited(group: Sequence[Operation], document: Document | None) -> str:
@@ -251,20 +314,12 @@ def _edited(group: Sequence[Operation], document: Document | None) -> str:
     body = front_matter(text)[1].replace("\r\n", "\n")
     for operation in group:
         old = operation.old.replace("\r\n", "\n")
-        found = _occurrences(body, old) if old else 0
-        if found != 1:
-            places = "is empty" if not old else f"is there {found} times" if found else "is not there"
-            raise ProposalInvalid(f"{title}: the text to replace {places}")
-        body = body.replace(old, operation.new.replace("\r\n", "\n"))
+        found = edit_places.places(body, old)
+        if len(found) != 1:
+            why = "is empty" if not old else f"is there {len(found)} times" if found else "is not there"
+            raise ProposalInvalid(f"{title}: the text to replace {why}")
+        body = edit_places.replaced(body, found[0], old, operation.new.replace("\r\n", "\n"))
     return body
-
-
-def _occurrences(text: str, wanted: str) -> int:
-    """How often a text is in another, also where it overlaps itself."""
-    count, at = 0, text.find(wanted)
-    while at >= 0:
-        count, at = count + 1, text.find(wanted, at + 1)
-    return count
 
 
 def _junk(operation: Operation, before: str, echoes: set[str]) -> str:
@@ -308,19 +363,33 @@ def _needs_consent(document: Document, after: bytes | None, written: Collection[
         if document.builtin:
             return "it came with tau and would be deleted"
         if (document.title, digest(document.data)) not in written:
-            return "you wrote it, and it would be deleted"
-    lines = _lines(document.data)
-    total = sum(lines.values())
-    if total <= SMALL:
+            who = "you wrote it" if document.scope == "project" else "you, or another project, wrote it"
+            return f"{who}, and it would be deleted"
+    lines, words = _lines(document.data), _words(document.data)
+    total, characters = sum(lines.values()), _characters(words)
+    own = (document.title, digest(document.data)) in written
+    if own and total <= SMALL and characters <= SMALL_CHARACTERS:
         return ""
     lost = sum((lines - _lines(after or b"")).values())
-    return f"it would lose {lost} of its {total} lines" if lost * 2 > total else ""
+    if total > SMALL and lost * 2 > total:
+        return f"it would lose {lost} of its {total} lines"
+    gone = _characters(words - _words(after or b""))  # a line that is corrected is not lost
+    return f"it would lose {gone:,} of its {characters:,} characters" if gone * 2 > characters else ""
 
 
 def _lines(data: bytes) -> Counter[str]:
     """The lines of a file that say something, without what only sets them off."""
     body = front_matter(data.decode("utf-8-sig", "replace"))[1]
     return Counter(plain for line in body.splitlines() if (plain := _plain(line)))
+
+
+def _words(data: bytes) -> Counter[str]:
+    """The words of a file; in scripts that set no spaces between them, its characters."""
+    return Counter(_WORD.findall(front_matter(data.decode("utf-8-sig", "replace"))[1].casefold()))
+
+
+def _characters(words: Counter[str]) -> int:
+    return sum(len(word) * count for word, count in words.items())
 
 
 def _plain(line: str) -> str:

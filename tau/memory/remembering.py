@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tau.display import one_line
 from tau.errors import MemoryRefused
+from tau.masking import mask_content
 from tau.memory import labels, writing
 from tau.memory.documents import Document
-from tau.memory.entries import Entry, Source
+from tau.memory.entries import Entry, Source, digest
 from tau.memory.history import Contents, History, Write
 
 _NEAR = 3
@@ -36,7 +37,14 @@ class Remembered:
 
 
 def remember(
-    history: History, label: str, content: str, *, replace: bool, source: Source, origin: str = ""
+    history: History,
+    label: str,
+    content: str,
+    *,
+    replace: bool,
+    source: Source,
+    origin: str = "",
+    known: Mapping[str, str] | None = None,
 ) -> Remembered:
     """Write one memory file, or delete it.
 
@@ -47,14 +55,14 @@ def remember(
         replace: Whether a file of that label may be there already.
         source: What the change comes from.
         origin: Where the content came from when it came from outside; stands in the file.
+        known: By title the digests of the files that who writes has seen; None where that does not count.
 
     Raises:
         MemoryRefused: The label or the content cannot be one, there is such a file already, or none to
-            delete, or it cannot be written. Nothing was changed.
+            delete, it does not hold what is known of it, or it cannot be written. Nothing was changed.
     """
-    scope, name = labels.parse(label)
-    file = labels.on_disk(labels.file_name(name), history.where.folder(scope))
-    title = f"{scope}/{file}"
+    title = _title(history, label)
+    content, masked = mask_content(content), mask_content(content) != content
     gone = not content.strip()
     if not gone:
         writing.check(content)
@@ -66,6 +74,7 @@ def remember(
                 raise MemoryRefused(
                     f"There is no memory {_label(title)} to delete", _near(title, contents.documents)
                 )
+            _check_known(title, now, known)
             return {title: Write(None, "")}
         data = writing.whole(content, now, origin=origin, keep_origin=False)
         if now is not None and not replace and data != now:
@@ -74,6 +83,8 @@ def remember(
                 f"There is a memory {_label(title)} already{': ' + first if first else ''}",
                 "pass replace with the whole new content, or use another label",
             )
+        if data != now:
+            _check_known(title, now, known)
         return {title: Write(data, writing.first_line(data, _SENTENCE))}
 
     entry = history.changing(decide, titles=[title], source=source)
@@ -85,29 +96,60 @@ def remember(
     verb = {"added": "Remembered", "updated": "Replaced", "removed": "Forgot"}[change.kind]
     said = f": {change.sentence}" if change.sentence else ""
     noted = f" (noted after content from outside: {one_line(origin, 200)})" if origin and not gone else ""
-    return Remembered(title, change.kind, entry, f"{verb} {_label(title)}{said}{noted}")
+    hidden = " (what looks like a secret in it was masked)" if masked else ""
+    return Remembered(title, change.kind, entry, f"{verb} {_label(title)}{said}{noted}{hidden}")
 
 
-def foreseen(
-    history: History, label: str, content: str, *, origin: str = ""
-) -> tuple[str, str | None, str | None]:
+@dataclass(frozen=True)
+class Foreseen:
+    """What `remember` would do.
+
+    Attributes:
+        title: ``global/NAME.md`` or ``project/NAME.md``.
+        before: The text that the file holds; None where there is none.
+        after: The text that it would hold; None where it would be deleted.
+        known: The digest of the file by its title, as `remember` takes it; empty where there is none.
+    """
+
+    title: str
+    before: str | None
+    after: str | None
+    known: Mapping[str, str]
+
+
+def foreseen(history: History, label: str, content: str, *, origin: str = "") -> Foreseen:
     """What `remember` would do, for a person to look at. Nothing is changed.
-
-    Returns:
-        The title, the text that the file holds, None where there is none, and the text that it would hold,
-        None where it would be deleted.
 
     Raises:
         MemoryRefused: The label or the content cannot be one, or the file cannot be read.
     """
-    scope, name = labels.parse(label)
-    title = f"{scope}/{labels.on_disk(labels.file_name(name), history.where.folder(scope))}"
+    title = _title(history, label)
     now = Contents(history.where).read(title)
     before = None if now is None else now.decode("utf-8", "replace")
+    known = {title: held} if (held := digest(now)) else {}
+    content = mask_content(content)
     if not content.strip():
-        return title, before, None
+        return Foreseen(title, before, None, known)
     writing.check(content)
-    return title, before, writing.whole(content, now, origin=origin, keep_origin=False).decode()
+    after = writing.whole(content, now, origin=origin, keep_origin=False).decode()
+    return Foreseen(title, before, after, known)
+
+
+def _title(history: History, label: str) -> str:
+    """The title of the file that a label has on the disk."""
+    scope, name = labels.parse(label)
+    return f"{scope}/{labels.on_disk(labels.file_name(name), history.where.folder(scope))}"
+
+
+def _check_known(title: str, now: bytes | None, known: Mapping[str, str] | None) -> None:
+    """Refuse to write over what nobody has seen; the lock is held."""
+    if known is None or digest(now) == known.get(title):
+        return
+    says = f"it says now: {writing.first_line(now)}" if now is not None else "it is not there any more"
+    raise MemoryRefused(
+        f"{_label(title)} was changed by something else since it was shown, so it was left as it is",
+        f"{says}; with the person's next message it is shown anew",
+    )
 
 
 def _label(title: str) -> str:

@@ -70,7 +70,6 @@ def _hand_over(shipped: Sequence[Path], folder: int, record: int, written: list[
     for path in shipped:
         if path.name in _names(listed):
             continue
-        if not fs.is_taken(path.name, folder):  # else it is the person's own file of that name
-            fs.write_new(path.name, folder, path.read_bytes(), sync=True)
-            written.append(path.name)
+        if files.write_whole(path.name, folder, path.read_bytes()):
+            written.append(path.name)  # else it is the person's own file of that name
         fs.write_all(record, path.name.encode() + b"\n")

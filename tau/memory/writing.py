@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tau.display import one_line
+from tau.display import one_line, visible
 from tau.errors import MemoryRefused
 from tau.memory.documents import front_matter
 
@@ -17,11 +17,15 @@ BUILTIN, ORIGIN = "builtin", "origin"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def check(content: str) -> None:
+def check(content: str, *, there: str = "") -> None:
     """Refuse content that no memory file can have.
 
+    Args:
+        content: All that the file is to hold.
+        there: What it holds: characters in that were let in by a person.
+
     Raises:
-        MemoryRefused: It is too long, or holds characters that are none in a text.
+        MemoryRefused: It is too long, or holds characters that are none in a text, or that cannot be seen.
     """
     if len(content) > LONGEST:
         raise MemoryRefused(
@@ -32,6 +36,12 @@ def check(content: str) -> None:
         raise MemoryRefused("The content holds a NUL character, which no text has", "leave it out")
     if _SURROGATE.search(content):
         raise MemoryRefused("The content holds half a character, which no text has", "leave it out")
+    if hidden := _hidden(content) - _hidden(there):
+        named = ", ".join(sorted(visible(character) for character in hidden))
+        raise MemoryRefused(
+            f"The content holds what cannot be seen, or steers a terminal: {one_line(named, 80)}",
+            "leave it out",
+        )
     if not _parted(content)[1].strip():
         raise MemoryRefused("The content is empty but for its front matter", "give the text as well")
 
@@ -45,20 +55,25 @@ def whole(content: str, before: bytes | None, *, origin: str, keep_origin: bool)
     Args:
         content: The text, with front matter of its own or not.
         before: The file as it is; None when there is none.
-        origin: Where the content came from when it came from outside.
-        keep_origin: Whether what the file says of its origin still holds.
+        origin: Where the content came from when it came from outside, names with commas between them.
+        keep_origin: Whether what the file says of its origin still holds, beside that.
     """
     kept = front_matter(_text(before))[0] if before is not None else {}
     brought, body = _parted(content)
     marks = (BUILTIN, ORIGIN)
     keys = {key: value for key, value in (kept | brought).items() if key not in marks}
-    came = one_line(origin, 400) or (kept.get(ORIGIN, "") if keep_origin else "")
-    if came:
+    if came := united(kept.get(ORIGIN, "") if keep_origin else "", origin):
         keys[ORIGIN] = came
     text = _block(keys) + body.rstrip() + "\n"
     if before and before.count(b"\n") == before.count(b"\r\n") > 0:
         text = text.replace("\n", "\r\n")
     return text.encode()
+
+
+def united(*origins: str) -> str:
+    """Several origins as one, each name once, on one line; empty when all are."""
+    names = dict.fromkeys(name for origin in origins for name in one_line(origin).split(", ") if name)
+    return one_line(", ".join(names))
 
 
 def first_line(data: bytes, limit: int = 200) -> str:
@@ -68,6 +83,12 @@ def first_line(data: bytes, limit: int = 200) -> str:
         if said:
             return said
     return ""
+
+
+def _hidden(content: str) -> set[str]:
+    """The characters that `visible` would not show as they are; a mark at the very beginning is left out."""
+    text = content.replace("\r\n", "\n").lstrip("\ufeff\n")
+    return {character for character in set(text) if visible(character) != character}
 
 
 def _parted(content: str) -> tuple[dict[str, str], str]:

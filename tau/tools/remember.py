@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,25 +53,28 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
     def preview(use: Mapping[str, Any]) -> str:
         arguments = use["input"]
         try:
-            title, before, after = desk.would_hold(
+            found = desk.would_hold(
                 text_argument(arguments, "label"),
                 text_argument(arguments, "content"),
                 origin=_origin(context),
             )
         except TauError as error:
             raise Refused(error.line()) from error
-        context.calls.show(use["toolUseId"], _basis(title, before))
-        if after is None:
-            return f"{one_line(title)} is deleted."
-        return difference(before, after, title).text or f"{one_line(title)} holds that already."
+        context.calls.show(use["toolUseId"], json.dumps(dict(found.known)))
+        if found.after is None:
+            return f"{one_line(found.title)} is deleted."
+        shown = difference(found.before, found.after, found.title).text
+        return shown or f"{one_line(found.title)} holds that already."
 
     def remember(tool_context: Call, label: str, content: str, replace: bool = False) -> str:
         _, shown = context.calls.held(tool_context.tool_use["toolUseId"])
         try:
-            if shown and shown != _basis(*desk.would_hold(label, content, origin="")[:2]):
-                raise Refused("The memory changed after the person was asked, so it was left; ask again")
             return desk.remember(
-                label, content, replace=replace or not content.strip(), origin=_origin(context)
+                label,
+                content,
+                replace=replace or not content.strip(),
+                origin=_origin(context),
+                agreed=json.loads(shown) if shown else None,
             ).line
         except TauError as error:
             raise Refused(error.line()) from error
@@ -87,10 +91,6 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
             own_words=True,
         )
     ]
-
-
-def _basis(title: str, before: str | None) -> str:
-    return f"{title}\n{before}"
 
 
 def _origin(context: ToolContext) -> str:

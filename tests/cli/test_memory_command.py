@@ -164,7 +164,7 @@ def test_edit_opens_the_file_and_leaves_the_edit_to_the_person(tau_env: TauEnv) 
 
 def test_edit_makes_a_file_of_ones_own_and_leaves_no_empty_one(tau_env: TauEnv) -> None:
     shared = tau_env.user_config.parent / "memory"
-    environ = editor(tau_env, 'echo "Be brief." > "$1"')
+    environ = editor(tau_env, 'test ! -e "$1" && echo "Be brief." > "$1"')
     done = tau_env.run("memory", "edit", "global/C++", environ={**environ, "VISUAL": ""})
     assert (done.returncode, done.stdout) == (0, f"written: {shared / 'C++.md'}\n")
     assert stat.S_IMODE((shared / "C++.md").stat().st_mode) == 0o600

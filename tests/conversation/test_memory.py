@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from tau.config.settings import Settings
 from tau.config.trust import Trust
 from tau.conversation import Conversation
 from tau.conversation.state import MemoryListing, OpenRequest, Refused, Said
-from tau.events import ApprovalAsked, Notice, ToolUseEnded, TurnEvent
+from tau.events import ApprovalAsked, Notice, ToolUseEnded, ToolUseStarted, TurnEvent
 from tau.memory.desk import Desk
+from tau.memory.files import locked
 from tests.conversation.conftest import Bench, say
 from tests.conversation.test_compaction import NOTES
 
@@ -118,6 +120,111 @@ async def test_what_comes_after_content_from_outside_asks_and_names_its_origin(
         assert "always run X" not in system(bench)
         return
     assert "~~~memory project/habit.md, noted after content from outside: read_file page.txt" in system(bench)
+
+
+async def test_a_yes_is_for_the_file_as_it_was_shown(bench: Bench) -> None:
+    await remembered(bench, "one line")
+    path = desk(bench).where().memory / "known.md"
+    (bench.root / "page.txt").write_text("anything")
+    call = remember("known", "another line", replace=True)
+    bench.steps["default"] = [PLANTED, call, {"text": "ok"}]
+    async with bench.open(can_ask=True) as conversation:
+        events = []
+        async for event in conversation.send("what does the page say?"):
+            events.append(event)
+            if isinstance(event, ApprovalAsked):
+                assert "-one line" in event.preview
+                path.write_text("one line, by hand\n")
+                await conversation.answer(event.approval_id, "yes")
+    status, said = results(events)[1]
+    assert status == "error"
+    assert "project/known was changed by something else since it was shown" in said
+    assert path.read_text() == "one line, by hand\n"
+
+
+async def test_an_edit_by_hand_during_a_turn_is_not_written_over_unasked(bench: Bench) -> None:
+    await remembered(bench, "one line")
+    where = desk(bench).where()
+    path = where.memory / "known.md"
+    bench.steps["default"] = [
+        remember("other", "a fact"),
+        remember("known", "another line", "t2", replace=True),
+        remember("other", "a better fact", "t3", replace=True),
+        {"text": "ok"},
+    ]
+    held = ExitStack()
+    async with bench.open() as conversation:
+        await conversation.model_ready()
+        held.enter_context(locked(where))
+        events = []
+        async for event in conversation.send("go"):
+            events.append(event)
+            if isinstance(event, ToolUseStarted) and event.arguments.get("content") == "a fact":
+                path.write_text("one line, by hand\n")
+                held.close()
+        first, second, third = results(events)
+        assert (first[0], third) == ("success", ("success", "Replaced project/other: a better fact"))
+        assert second[0] == "error"
+        assert "project/known was changed by something else since it was shown" in second[1]
+        assert "it says now: one line, by hand" in second[1]
+        assert path.read_text() == "one line, by hand\n"
+
+
+async def test_an_edit_that_the_person_was_shown_may_be_written_over_with_their_yes(bench: Bench) -> None:
+    await remembered(bench, "one line")
+    where = desk(bench).where()
+    path = where.memory / "known.md"
+    (bench.root / "page.txt").write_text("anything")
+    bench.steps["default"] = [
+        remember("other", "a fact"),
+        PLANTED,
+        remember("known", "another line", "t2", replace=True),
+        {"text": "ok"},
+    ]
+    held = ExitStack()
+    async with bench.open(can_ask=True) as conversation:
+        await conversation.model_ready()
+        held.enter_context(locked(where))
+        events = []
+        async for event in conversation.send("go"):
+            events.append(event)
+            if isinstance(event, ToolUseStarted) and event.arguments.get("content") == "a fact":
+                path.write_text("one line, by hand\n")
+                held.close()
+            if isinstance(event, ApprovalAsked):
+                assert "-one line, by hand" in event.preview
+                await conversation.answer(event.approval_id, "yes")
+    assert results(events)[2][0] == "success"
+    assert path.read_text().endswith("another line\n")
+
+
+async def test_bare_writes_nothing(bench: Bench) -> None:
+    async with bench.open() as conversation:
+        await ask(conversation, "/goal ship it")
+    await remembered(bench, "one line")
+    before = [(each, each.read_bytes()) for each in bench.root.rglob("*.toml")]
+    async with bench.open(bare=True) as conversation:
+        for line in ("/goal another", "/goal ship it", "/goal done", "/goal pause", "/goal clear"):
+            refused = await conversation.command(line)
+            assert isinstance(refused, Refused)
+            assert "--bare, which writes nothing" in refused.line
+        assert (await ask(conversation, "/goal"))[0] == "goal: ship it"
+        undone = await conversation.command("/memory undo")
+        assert isinstance(undone, Refused)
+        assert "--bare" in undone.line
+    assert [(each, each.read_bytes()) for each in bench.root.rglob("*.toml")] == before
+    assert not desk(bench).history().entries()[0].undone
+
+
+async def test_a_goal_that_cannot_be_read_stops_no_turn(bench: Bench) -> None:
+    async with bench.open() as conversation:
+        await ask(conversation, "/goal ship it")
+    path = desk(bench).goal_file().path
+    path.write_text(path.read_text().replace("set_at = ", "set_at = 0001-01-01T00:00:00+10:00 # "))
+    async with bench.open() as conversation:
+        await say(conversation, "hello")
+        assert any(str(path) in line for line in conversation.state.tool_problems)
+    assert "ship it" not in system(bench)
 
 
 async def test_with_nobody_to_ask_it_is_refused_after_content_from_outside(bench: Bench) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,9 +17,12 @@ import pytest
 
 from tau.config.settings import MemorySettings, Settings
 from tau.conversation import Conversation, refining
+from tau.conversation.own_commands import OwnCommand
 from tau.conversation.state import Refused, Said, Switched
+from tau.memory import files, proposals
 from tau.memory.desk import Desk
 from tau.memory.entries import Entry
+from tau.memory.history import History
 from tau.memory.shipped import SEEDED
 from tests.conversation.conftest import Bench, ending, say
 from tests.conversation.test_compaction import NOTES, meta, side_requests, usage
@@ -71,6 +76,28 @@ def bench(tmp_path: Path) -> Refined:
     (desk.where().shared / SEEDED).unlink()  # what comes with tau is handed over after all
     desk.begin()
     return made
+
+
+class Gate:
+    """Has what a model answered wait, each time until `open` is called; then it is read as ever."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._turns = threading.Semaphore(0)
+        real = proposals.parse
+
+        def parse(answer: str) -> list[proposals.Operation]:
+            assert self._turns.acquire(timeout=10)
+            return real(answer)
+
+        monkeypatch.setattr(proposals, "parse", parse)
+
+    def open(self) -> None:
+        self._turns.release()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    return Gate(monkeypatch)
 
 
 def wrote(title: str, content: str, sentence: str = "says how it is built") -> dict[str, str]:
@@ -185,8 +212,59 @@ async def test_what_a_file_learned_among_foreign_content_names_it(bench: Refined
     assert bench.files()["project/build.md"] == b"---\norigin: list_files\n---\nBuild with make all.\n"
 
 
-async def test_a_turn_runs_while_memory_is_refined_and_is_not_read(bench: Refined) -> None:
-    bench.proposes([wrote("project/build.md", "Build with make all.")], chunks=2, delay=0.5)
+async def test_what_is_moved_from_a_file_with_an_origin_keeps_it(bench: Refined) -> None:
+    bench.path("project/page.md").write_text("---\norigin: fetch_url\n---\nAlways run it.\n")
+    bench.path("project/rules.md").write_text("---\norigin: a page\n---\nRule one is long enough.\nTwo\n")
+    bench.steps["default"] = [
+        {"tools": [{"name": "list_files", "input": {"path": "."}}]},
+        {"text": "A folder."},
+    ]
+    bench.proposes([wrote("project/new.md", "Always run it."), edited("project/rules.md", "Two", "2")])
+    async with bench.open() as conversation:
+        await say(conversation, "What is here?")
+        await refine(conversation)
+    assert bench.files()["project/new.md"] == (
+        b"---\norigin: list_files, fetch_url, a page\n---\nAlways run it.\n"
+    )
+    kept = b"---\norigin: a page, list_files, fetch_url\n---\nRule one is long enough.\n2\n"
+    assert bench.files()["project/rules.md"] == kept
+
+
+async def test_the_output_of_a_command_that_was_shared_is_an_origin(bench: Refined) -> None:
+    bench.proposes([wrote("project/build.md", "Build with make all.")])
+    async with bench.open() as conversation:
+        await conversation.model_ready()
+        async for _ in conversation.run(OwnCommand("echo remember to obey", shared=True)):
+            pass
+        await say(conversation, "What do you think?")
+        await refine(conversation)
+    assert bench.files()["project/build.md"].startswith(b"---\norigin: a shared command\n---\n")
+
+
+async def test_no_secret_is_written_or_asked_for(bench: Refined) -> None:
+    secret = "sk-abcdefghijklmnopqrstuvwx1234"
+    bench.path("project/port.md").write_text("The port is 8000, and the door is open.\n")
+    bench.proposes(
+        [
+            wrote("project/key.md", f"The key is {secret}.", f"they said {secret}"),
+            edited("project/port.md", "8000", f"9000 with {secret}", f"it is {secret}"),
+        ]
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "Keep it")
+        await refine(conversation, f"/refine what {secret} opens")
+        assert "added project/key.md" in told(conversation)
+        assert secret not in told(conversation)
+    (entry,) = bench.entries()
+    assert len(entry.changes) == 2
+    assert all(secret not in change.sentence for change in entry.changes)
+    assert all(secret.encode() not in data for data in bench.files().values())
+    assert "above all: what" in json.dumps(side_requests(bench))
+    assert secret not in json.dumps(side_requests(bench))
+
+
+async def test_a_turn_runs_while_memory_is_refined_and_is_not_read(bench: Refined, gate: Gate) -> None:
+    bench.proposes([wrote("project/build.md", "Build with make all.")])
     async with bench.open() as conversation:
         await say(conversation, "We build with make all")
         await conversation.command("/refine")
@@ -194,6 +272,7 @@ async def test_a_turn_runs_while_memory_is_refined_and_is_not_read(bench: Refine
         assert isinstance(await conversation.command("/refine"), Refused)
         assert (await ending(conversation, "And the tests?")).stop_reason == "end_turn"
         assert bench.entries() == [], "the turn was over before the refinement"
+        gate.open()
         await until(lambda: HINT in told(conversation))
         assert bench.entries()[0].source.messages == 2
     assert "And the tests?" not in json.dumps(side_requests(bench))
@@ -208,6 +287,58 @@ async def test_leaving_does_not_wait_and_leaves_memory_as_it_is(bench: Refined) 
         await until(lambda: bool(side_requests(bench)))
         await asyncio.wait_for(conversation.close(), 10)
         await until(lambda: "tau was left before that was over" in told(conversation))
+    assert bench.files() == before
+    assert bench.entries() == []
+
+
+def held_write(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Have the next change of memory stand still when it has begun; that it has, and what lets it go on."""
+    begun, go = threading.Event(), threading.Event()
+    real = History.change
+
+    def change(self: History, *given: Any, **more: Any) -> Entry | None:
+        begun.set()
+        assert go.wait(10)
+        return real(self, *given, **{**more, "given_up": files.never})  # as where the lock was had just now
+
+    monkeypatch.setattr(History, "change", change)
+    return begun, go
+
+
+@pytest.mark.parametrize("how", ["manual", "automatic"])
+async def test_leaving_ends_a_write_that_has_begun_and_tells_of_it(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    begun, go = held_write(monkeypatch)
+    monkeypatch.setattr(refining, "TURNS", 1)
+    bench.refine = "auto" if how == "automatic" else "off"
+    bench.proposes([wrote("project/build.md", "Build with make all.")])
+    async with bench.open() as conversation:
+        await say(conversation, "We build with make all")
+        if how == "manual":
+            await conversation.command("/refine")
+        await until(begun.is_set)
+        closing = asyncio.create_task(conversation.close())
+        running = conversation._core.refining
+        await until(lambda: running._task is None)  # it was asked to end
+        go.set()
+        await asyncio.wait_for(closing, 10)
+        await until(lambda: f"Memory was refined ({how}):\n    added project/build.md" in told(conversation))
+        assert "not refined" not in told(conversation)
+    assert bench.files()["project/build.md"] == b"Build with make all.\n"
+    assert len(bench.entries()) == 1
+
+
+async def test_leaving_does_not_wait_for_another_who_changes_memory(bench: Refined) -> None:
+    bench.proposes([wrote("project/build.md", "Build with make all.")])
+    async with bench.open() as conversation:
+        await say(conversation, "We build with make all")
+        before = bench.files()
+        with files.locked(bench.desk.where()):
+            await conversation.command("/refine")
+            await until(lambda: bool(side_requests(bench)))
+            await asyncio.wait_for(conversation.close(), 5)
+            await until(lambda: "Memory was not refined: tau was left" in told(conversation))
     assert bench.files() == before
     assert bench.entries() == []
 
@@ -231,16 +362,18 @@ async def test_what_it_takes_is_counted_for_the_session_it_read(bench: Refined) 
 # Edits by hand -------------------------------------------------------------------------------------
 
 
-async def test_an_edit_by_hand_meanwhile_stays_and_memory_is_read_again(bench: Refined) -> None:
+async def test_an_edit_by_hand_meanwhile_stays_and_memory_is_read_again(bench: Refined, gate: Gate) -> None:
     path = bench.path("project/build.md")
     path.write_text("Build with make.\nTest with make test.\n")
     change = edited("project/build.md", "Build with make.", "Build with make all.")
-    bench.proposes([change], [change], chunks=2, delay=0.3)
+    bench.proposes([change], [change])
     async with bench.open() as conversation:
         await say(conversation, "We build with make all")
         await conversation.command("/refine")
         await until(lambda: bool(side_requests(bench)))
         path.write_text("Build with make.\nTest with make check.\n")
+        gate.open()
+        gate.open()
         await until(lambda: HINT in told(conversation))
         assert conversation.state.tool_problems[-2] == (
             "project/build.md was changed while memory was refined: that stays, and it is read again"
@@ -251,17 +384,18 @@ async def test_an_edit_by_hand_meanwhile_stays_and_memory_is_read_again(bench: R
     assert "make check" in side_requests(bench)[1]["messages"][0]["content"][0]["text"]
 
 
-async def test_edits_by_hand_over_and_over_end_it(bench: Refined) -> None:
+async def test_edits_by_hand_over_and_over_end_it(bench: Refined, gate: Gate) -> None:
     path = bench.path("project/build.md")
-    path.write_text("Build with make.\n")
+    path.write_text("Build with make.\nTest\n")
     change = edited("project/build.md", "Build with make.", "Build with make all.")
-    bench.proposes([change], [change], chunks=2, delay=0.3)
+    bench.proposes([change], [change])
     async with bench.open() as conversation:
         await say(conversation, "We build with make all")
         await conversation.command("/refine")
         for number in (1, 2):
             await until(lambda: len(side_requests(bench)) == number)  # noqa: B023  # awaited right here
             path.write_text(f"Build with make.\nEdit {number}\n")
+            gate.open()
         await until(lambda: "once more" in told(conversation))
         assert path.read_text() == "Build with make.\nEdit 2\n"
         assert bench.entries() == []
@@ -304,6 +438,42 @@ async def test_a_large_loss_waits_for_a_yes(bench: Refined) -> None:
         assert path.read_text() == TEN
 
 
+async def test_all_of_the_difference_is_shown_before_a_yes(bench: Refined) -> None:
+    path = bench.path("project/long.md")
+    path.write_text("".join(f"Line {number} of what the person wrote.\n" for number in range(200)))
+    bench.proposes([wrote("project/long.md", "It is gone.")])
+    async with bench.open() as conversation:
+        await say(conversation, "All of it is wrong")
+        text = await refine(conversation)
+    assert all(f"-Line {number} of what the person wrote." in text for number in range(200))
+    assert "+It is gone." in text
+
+
+async def test_one_long_line_is_not_lost_unasked(bench: Refined) -> None:
+    path = bench.path("project/release.md")
+    before = "Never release on a Friday, and ask Priya before. " * 280
+    path.write_text(before)
+    bench.proposes([wrote("project/release.md", "Releases need care.")])
+    async with bench.open() as conversation:
+        await say(conversation, "How do we release?")
+        assert "project/release.md, it would lose 1" in await refine(conversation)
+        assert path.read_text() == before
+
+
+async def test_what_is_changed_without_a_yes_waits_no_longer(bench: Refined) -> None:
+    path = bench.path("project/long.md")
+    path.write_text(TEN)
+    bench.proposes(
+        [wrote("project/long.md", "Line 1.")], [edited("project/long.md", "Line 3 of", "Line three of")]
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "Most of it is wrong")
+        assert (await refine(conversation)).startswith("Waits for your yes")
+        assert (await refine(conversation)).startswith("Memory was refined")
+        assert isinstance(await conversation.command("/refine accept"), Refused)
+        assert path.read_text() == TEN.replace("Line 3 of", "Line three of")
+
+
 async def test_a_yes_is_for_the_file_as_it_was_shown(bench: Refined) -> None:
     path = bench.path("project/mine.md")
     path.write_text("By hand.\n")
@@ -323,6 +493,46 @@ async def test_a_yes_is_for_the_file_as_it_was_shown(bench: Refined) -> None:
         ]
         assert path.read_text() == "By hand, and again.\n"
         assert "global/task-discipline.md" not in bench.files()
+
+
+async def test_a_yes_that_is_being_carried_out_is_told_of_when_tau_is_left(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = bench.path("project/mine.md")
+    path.write_text("By hand.\n")
+    bench.proposes([deleted("project/mine.md")])
+    async with bench.open() as conversation:
+        await say(conversation, "That is wrong")
+        await refine(conversation)
+        begun, go = held_write(monkeypatch)
+        accepting = asyncio.create_task(conversation.command("/refine accept"))
+        await until(begun.is_set)
+        (task,) = conversation._core.refining._accepting
+        closing = asyncio.create_task(conversation.close())
+        await until(lambda: task.cancelling() > 0)
+        go.set()
+        await asyncio.wait_for(closing, 10)
+        await until(lambda: "Memory was changed:\n    removed project/mine.md" in told(conversation))
+        accepting.cancel()
+        await asyncio.wait({accepting})
+    assert not path.exists()
+
+
+async def test_a_yes_does_not_wait_for_another_who_changes_memory_when_tau_is_left(bench: Refined) -> None:
+    path = bench.path("project/mine.md")
+    path.write_text("By hand.\n")
+    bench.proposes([deleted("project/mine.md")])
+    async with bench.open() as conversation:
+        await say(conversation, "That is wrong")
+        await refine(conversation)
+        with files.locked(bench.desk.where()):
+            accepting = asyncio.create_task(conversation.command("/refine accept"))
+            await asyncio.sleep(0)
+            await asyncio.wait_for(conversation.close(), 5)
+            accepting.cancel()
+            await asyncio.wait({accepting})
+    assert path.exists()
+    assert bench.entries() == []
 
 
 async def test_a_persons_file_that_was_refined_is_still_theirs(bench: Refined) -> None:
@@ -416,7 +626,11 @@ async def test_there_must_be_something_to_read_and_somebody_to_read_it(bench: Re
         assert nothing.line.endswith("nothing was said in this session yet")
         await say(conversation, "Something")
         async with bench.open(session_id=conversation.state.session_id, read_only_ok=True) as other:
-            assert isinstance(await other.command("/refine"), Refused)
+            await other.model_ready()
+            held = await other.command("/refine")
+            assert isinstance(held, Refused)
+            assert other.state.held is not None
+            assert held.line == f"Nothing is refined: {other.state.held.why}"
     async with bench.open(bare=True) as conversation:
         await say(conversation, "Something")
         assert isinstance(await conversation.command("/refine"), Refused)
@@ -447,6 +661,24 @@ async def test_a_long_session_is_read_in_parts(bench: Refined) -> None:
     assert "memory global/" in last
     assert "Question 3" in last
     assert bench.files()["project/build.md"] == b"Build with make all.\n"
+
+
+async def test_the_files_leave_half_of_the_room_to_the_session(bench: Refined) -> None:
+    bench.model["context_window"] = 12_000
+    for number in range(4):
+        bench.path(f"project/big-{number}.md").write_text(f"Big {number}. " + "word " * 1_600)
+    bench.proposes([])
+    async with bench.open() as conversation:
+        await say(conversation, "Where do we stand?")
+        assert await refine(conversation) == refining.NOTHING
+    (request,) = side_requests(bench)
+    text = request["messages"][0]["content"][0]["text"]
+    shown = [number for number in range(4) if f"Big {number}. " in text]
+    assert 0 < len(shown) < 4
+    hidden = text.partition("must not be named: ")[2].partition("\n")[0]
+    assert [number for number in range(4) if f"project/big-{number}.md" in hidden] == [
+        number for number in range(4) if number not in shown
+    ]
 
 
 async def test_a_session_that_does_not_fit_is_read_in_halves(bench: Refined) -> None:
@@ -511,6 +743,26 @@ async def test_it_rests_although_it_changed_nothing_and_says_nothing(
     assert len(side_requests(bench)) == 1
 
 
+async def test_it_rests_in_every_window_although_it_changed_nothing_and_much_was_remembered(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refining, "TURNS", 1)
+    bench.refine = "auto"
+    bench.desk.remember("first", "A first fact.", replace=False, origin="")
+    bench.proposes([])
+    async with bench.open() as conversation:
+        await talk(conversation, 1)
+        await until(lambda: bool(side_requests(bench)))  # what was remembered is no refinement
+        await until(lambda: conversation._core.refining._task is None)
+    for number in range(60):
+        bench.desk.remember(f"fact {number}", "A fact.", replace=False, origin="")
+    async with bench.open() as conversation:
+        await talk(conversation, 1)
+        await until(lambda: conversation._core.refining._task is None)
+    assert len(side_requests(bench)) == 1
+    assert (bench.desk.history().folder / "refined").read_text().startswith("20")
+
+
 @pytest.mark.parametrize("why", ["off", "bare", "one-shot", "no-room"])
 async def test_it_does_not_begin_by_itself_where_it_is_not_to(
     bench: Refined, monkeypatch: pytest.MonkeyPatch, why: str
@@ -567,6 +819,53 @@ async def test_after_a_compaction_it_reads_what_was_summed_up(bench: Refined) ->
     assert text.count("The word is quail") == 1
     assert text.count("And the other one is owl") == 1
     assert NOTES not in text
+
+
+async def compacted_twice(bench: Refined) -> tuple[str, str]:
+    """Have a tool used in a session, and go on in a second and a third one; the first and the last id."""
+    bench.steps["default"] = [
+        {"tools": [{"name": "list_files", "input": {"path": "."}}]},
+        {"text": "A folder."},
+        *({"text": "As you say."} for _ in range(9)),
+    ]
+    bench.side = [{"text": NOTES}, {"text": NOTES}]
+    async with bench.open() as conversation:
+        first = conversation.state.session_id
+        await say(conversation, "The word is quail")
+        await say(conversation, "And the other one is owl")
+        assert isinstance(await conversation.command("/compact"), Switched)
+        await say(conversation, "The third is wren")
+        await say(conversation, "The fourth is crow")
+        assert isinstance(await conversation.command("/compact"), Switched)
+        await say(conversation, "The last is rook")
+        return first, conversation.state.session_id
+
+
+async def test_all_that_was_said_is_read_over_two_compactions(bench: Refined) -> None:
+    _, last = await compacted_twice(bench)
+    bench.side = [{"text": json.dumps([wrote("project/a.md", "A fact.")])}]
+    async with bench.open(session_id=last) as conversation:
+        await conversation.model_ready()
+        await refine(conversation)
+    text = side_requests(bench)[-1]["messages"][0]["content"][0]["text"]
+    for said in ("quail", "owl", "wren", "crow", "rook"):
+        assert text.count(said) == 1, said
+    assert NOTES not in text
+    assert bench.files()["project/a.md"] == b"---\norigin: list_files\n---\nA fact.\n"
+
+
+async def test_what_came_into_a_session_that_is_gone_is_not_called_the_persons(bench: Refined) -> None:
+    first, last = await compacted_twice(bench)
+    shutil.rmtree(bench.places.data / "sessions" / first)
+    bench.side = [{"text": json.dumps([wrote("project/a.md", "A fact.")])}]
+    async with bench.open(session_id=last) as conversation:
+        await conversation.model_ready()
+        await refine(conversation)
+    text = side_requests(bench)[-1]["messages"][0]["content"][0]["text"]
+    assert "quail" not in text
+    assert text.count("wren") == 1
+    assert NOTES in text
+    assert bench.files()["project/a.md"] == b"---\norigin: a summary\n---\nA fact.\n"
 
 
 # A run over three sessions -------------------------------------------------------------------------

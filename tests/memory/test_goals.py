@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tau.errors import MemoryRefused
-from tau.memory.goals import Goal, GoalDamaged, GoalFile, Note, line, prompt
+from tau.memory.goals import MOST_NOTES, Goal, GoalDamaged, GoalFile, Note, line, prompt
 from tests.memory.conftest import Desk
 from tests.memory.test_remembering import _begin, _children
 
@@ -144,6 +145,10 @@ def test_two_processes_note_at_once(quick_desk: Desk) -> None:
         lambda data: data.replace(b"set_at = 2", b'set_at = "2"\nother = 2'),
         lambda data: data.replace(b"notes = [", b"notes = [1,"),
         lambda data: data.replace(b"directory = ", b"place = "),
+        lambda data: data.replace(b"met = false", b"met = false\ndeep = " + b"[" * 5_000 + b"]" * 5_000),
+        lambda data: re.sub(rb"set_at = .*", b"set_at = 0001-01-01T00:00:00+10:00", data),
+        lambda data: data.replace(b'"ship"', b'"' + b"x" * 4_001 + b'"'),
+        lambda data: data + b"# " + b"x" * 1_000_000,
     ],
 )
 def test_a_damaged_file_is_named_and_left_alone(file: GoalFile, damage: object) -> None:
@@ -168,6 +173,33 @@ def test_a_damaged_file_is_named_and_left_alone(file: GoalFile, damage: object) 
         assert str(path) in refused.value.message
     assert path.read_bytes() == broken
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_goal_that_is_paused_is_not_proposed_as_reached(file: GoalFile) -> None:
+    file.set("ship")
+    file.pause()
+    with pytest.raises(MemoryRefused, match="The goal is paused"):
+        file.note("all green", met=True)
+    goal = file.read()
+    assert goal is not None
+    assert (goal.met, goal.notes) == (False, ())
+
+
+def test_the_file_keeps_so_many_notes(file: GoalFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tau.memory.goals.MOST_NOTES", 3)
+    file.set("ship")
+    for number in range(5):
+        goal = file.note(f"note {number}", met=False)
+    assert [note.text for note in goal.notes] == ["note 2", "note 3", "note 4"]
+    assert file.read() == goal
+
+
+def test_the_notes_that_are_kept_are_not_too_large_to_be_read(file: GoalFile) -> None:
+    file.set("ship " + "🚀" * 3_990)
+    text = file.path.read_text().replace("notes = []", "")
+    note = '[[notes]]\nat = 2026-08-12T12:23:00Z\ntext = "' + "🚀" * 1_000 + '"\n'
+    file.path.write_text(text + note * MOST_NOTES)
+    assert len(file.note("one more", met=False).notes) == MOST_NOTES
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(file: GoalFile, tmp_path: Path) -> None:

@@ -160,6 +160,27 @@ def test_an_entry_holds_every_file_as_it_was(history: History) -> None:
         assert line in meta.splitlines()
 
 
+def test_what_a_change_leaves_alone_is_kept_once(history: History) -> None:
+    """Each entry has a copy of every file, and the disk each content once."""
+    for number in range(20):
+        change(history, **{f"f{number}": f"{number}\n".encode()})
+    change(history, f3=b"new\n")
+    states = [on_disk(history.where)]
+    copies = [path for path in history.folder.rglob("*.md") if path.is_file()]
+    assert len(copies) == sum(range(1, 22)) + 21
+    assert len({path.stat().st_ino for path in copies}) == 1 + 21
+    entry = history.entries()[0]
+    kept = entry.folder / "files"
+    (kept / "project/f3.md").unlink()
+    (kept / "project/f3.md").write_bytes(b"damaged")
+    (kept / "project/f5.md").write_bytes(b"X\n")
+    change(history, f4=b"new\n")
+    newest = history.entries()[0].folder / "files"
+    assert {f"project/{path.name}": path.read_bytes() for path in (newest / "project").iterdir()} == states[0]
+    history.undo()
+    assert on_disk(history.where) == states[0]
+
+
 def test_everything_is_private_whatever_the_umask(desk: Desk) -> None:
     old = os.umask(0)
     try:
@@ -310,7 +331,7 @@ def test_two_memories_of_one_name_do_not_share_a_history(desk: Desk) -> None:
 
 
 def test_a_damaged_entry_is_named_and_the_others_stand(history: History) -> None:
-    ids = [entry.id for number in range(8) if (entry := change(history, **{f"f{number}": b"1\n"}))]
+    ids = [entry.id for number in range(9) if (entry := change(history, **{f"f{number}": b"1\n"}))]
     folder = history.folder
 
     def meta(number: int) -> Path:
@@ -323,10 +344,11 @@ def test_a_damaged_entry_is_named_and_the_others_stand(history: History) -> None
     meta(4).write_bytes(re.sub(rb"after = \w+", b"", meta(4).read_bytes()))
     meta(5).unlink()
     meta(5).symlink_to(meta(6))
+    meta(6).write_bytes(re.sub(rb"at = .*", b"at = 0001-01-01T00:00:00+10:00", meta(6).read_bytes()))
     found = history.entries()
-    assert [entry.id for entry in found] == [ids[7], ids[6]]
-    assert len(history.problems) == 6
-    assert all(str(meta(5 - place)) in line for place, line in enumerate(history.problems))
+    assert [entry.id for entry in found] == [ids[8], ids[7]]
+    assert len(history.problems) == 7
+    assert all(str(meta(6 - place)) in line for place, line in enumerate(history.problems))
     history.undo()
     history.undo()
     before = on_disk(history.where)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tau.config.settings import Settings
+from tau.memory.desk import Desk as MemoryDesk
 from tau.memory.instructions import LARGEST, project_files
 from tau.memory.loading import load
-from tests.memory.conftest import Desk, write
+from tests.memory.conftest import Desk, git, write
 from tests.memory.test_loading import document, fences
 
 
@@ -123,3 +125,19 @@ def test_a_long_one_is_cut_at_its_end_and_says_so(desk: Desk) -> None:
             f"{root}/CLAUDE.md is larger than 1,000 kB, so it is not read",
         ],
     )
+
+
+def test_a_worktree_has_the_files_of_its_own_checkout(desk: Desk) -> None:
+    main = desk.repository("r")
+    write(main, "AGENTS.md", "Of the main checkout.")
+    tree = desk.top / "tree"
+    git(main, "worktree", "add", "-q", str(tree))
+    write(tree, "AGENTS.md", "Of the worktree.")
+    inner = desk.directory("tree/src")
+    settings = Settings(places=desk.places, directory=inner)
+    (problem,) = MemoryDesk(settings).seen().problems
+    assert problem.endswith(f"nothing is read of AGENTS.md of {tree}: tau trust {main}")
+    desk.trust(tree)
+    assert [(file.path, file.text) for file in MemoryDesk(settings).seen().files] == [
+        (tree / "AGENTS.md", "Of the worktree.")
+    ]

@@ -24,11 +24,11 @@ def document(title: str, data: str | bytes) -> Document:
     return Document("global" if scope == "global" else "project", name, Path("/m") / name, raw, 1)
 
 
-def operation(**fields: str) -> dict[str, str]:
+def operation(**fields: Any) -> dict[str, Any]:
     return {"file": "project/x", "action": "write", "sentence": "added the port", **fields}
 
 
-def checked(*operations: dict[str, str], there: dict[str, str | bytes] | None = None, **more: Any) -> Checked:
+def checked(*operations: dict[str, Any], there: dict[str, str | bytes] | None = None, **more: Any) -> Checked:
     documents = [document(title, data) for title, data in (there or {}).items()]
     return check(parse(json.dumps({"operations": operations})), documents, instructions=INSTRUCTIONS, **more)
 
@@ -60,11 +60,18 @@ def test_nothing_to_change(answer: str) -> None:
         ("[1]", "operation 1 is not an object"),
         ('[{"file": "project/x", "action": "append", "sentence": "s"}]', "no action of write, edit, delete"),
         ('[{"file": "project/x", "action": ["write"], "sentence": "s"}]', "no action of"),
-        ('[{"file": "project/x", "action": "write", "sentence": "s"}]', "does not hold action, content"),
-        (
-            json.dumps([operation(content="x", why="x")]),
-            "does not hold action, content, file, sentence alone",
-        ),
+        ('[{"file": "project/x", "action": "write", "sentence": "s"}]', "does not hold content"),
+        (json.dumps([operation(content="x", why="x")]), "holds why, which means nothing there"),
+        (json.dumps([operation(content="x", why="")]), "holds why, which means nothing there"),
+        (json.dumps([operation(content="x", old="y")]), "a write holds old, so that it is not clear"),
+        (json.dumps([operation(content="x", new="y")]), "a write holds new, so that it is not clear"),
+        (json.dumps([operation(new="x")]), "a write holds new"),
+        (json.dumps([operation(action="delete", content="x")]), "a delete holds content"),
+        (json.dumps([operation(action="edit", old="x", new="y", content="z")]), "an edit holds content"),
+        (json.dumps([operation(action="edit", old="x")]), "does not hold new"),
+        (json.dumps([operation(action="edit", content="x", new="y")]), "an edit holds content"),
+        (json.dumps([operation(action="edit", new="")]), "does not hold old"),
+        ('[{"file": "project/x", "action": "delete"}]', "does not hold sentence"),
         (json.dumps([{**operation(), "content": 1}]), "something else than strings"),
         (json.dumps([operation(content="x", sentence=" \n")]), "no sentence"),
         (json.dumps([operation(content="x", sentence="...")]), "no sentence"),
@@ -80,7 +87,39 @@ def test_what_is_no_proposal(answer: str, reason: str) -> None:
         parse(answer)
 
 
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"content": "The port is 9000", "old": "", "new": None}, b"The port is 9000\n"),
+        ({"content": "The port is 9000", "new": "The port is 9000"}, b"The port is 9000\n"),
+        ({"action": "edit", "content": "The port is 9000"}, b"The port is 9000\n"),
+        ({"action": "edit", "old": "", "new": "The port is 9000", "content": ""}, b"The port is 9000\n"),
+        ({"action": "edit", "file": "project/y", "old": "8", "new": "9", "content": ""}, b"9000\n"),
+        ({"action": "delete", "file": "project/y", "old": "", "new": "", "content": None}, None),
+    ],
+)
+def test_what_an_operation_has_too_much_and_changes_no_meaning(
+    fields: dict[str, Any], wanted: bytes | None
+) -> None:
+    there: dict[str, str | bytes] = {"project/y.md": "8000\n"}
+    assert [*checked(operation(**fields), there=there).wanted.values()] == [wanted]
+
+
+def test_a_whole_text_for_a_file_that_is_there_is_no_edit() -> None:
+    there: dict[str, str | bytes] = {"project/x.md": "8000\n"}
+    with pytest.raises(ProposalInvalid, match="the text to replace is empty"):
+        checked(operation(action="edit", content="9000"), there=there)
+    with pytest.raises(ProposalInvalid, match="talk about the answer"):
+        checked(operation(action="edit", content="Here is the updated file:\n\n9000"))
+
+
+def test_without_a_sentence_the_text_says_what_changes() -> None:
+    said = checked({"file": "project/x", "action": "write", "content": "# Ports\n9000"}).sentences
+    assert said == {"project/x.md": "Ports"}
+
+
 def test_operations_come_to_files() -> None:
+    numbers = "---\nowner: 'me'\n---\nport 8000\nred\n"
     found = checked(
         operation(content="The port is 9000"),
         operation(file="global/old.md", action="delete", sentence="it holds no more"),
@@ -88,9 +127,12 @@ def test_operations_come_to_files() -> None:
         operation(file="project/y.md", action="edit", old="red", new="", sentence="no colour"),
         there={
             "global/old.md": "gone\n",
-            "project/y.md": "---\nowner: 'me'\n---\nport 8000\nred\n",
+            "project/y.md": numbers,
         },
-        written={("global/old.md", document("global/old.md", "gone\n").digest)},
+        written={
+            ("global/old.md", document("global/old.md", "gone\n").digest),
+            ("project/y.md", document("project/y.md", numbers).digest),
+        },
     )
     assert found.wanted == {
         "project/x.md": b"The port is 9000\n", "global/old.md": None,
@@ -101,7 +143,7 @@ def test_operations_come_to_files() -> None:
     assert found.expected == {
         "project/x.md": None,
         "global/old.md": document("global/old.md", "gone\n").digest,
-        "project/y.md": document("project/y.md", "---\nowner: 'me'\n---\nport 8000\nred\n").digest,
+        "project/y.md": document("project/y.md", numbers).digest,
     }
 
 
@@ -171,9 +213,12 @@ def test_a_file_that_would_be_as_it_is_is_left_out(same: str) -> None:
     ("fields", "reason"),
     [
         ({"old": "nine", "new": "x"}, "is not there"),
-        ({"old": "one", "new": "x"}, "is there 2 times"),
+        ({"old": "one", "new": "x"}, "is there 3 times"),
         ({"old": "aa", "new": "x"}, "is there 2 times"),
         ({"old": "", "new": "x"}, "is empty"),
+        ({"old": "  \n", "new": "x"}, "is not there"),
+        ({"old": "one  one", "new": "x"}, "is there 2 times"),
+        ({"file": "global/x", "old": "one", "new": "x"}, "is not there to edit"),
         ({"old": "builtin: true", "new": "x"}, "is not there"),
         ({"old": "two", "new": "x" * 20_001}, "at most 20,000"),
         ({"old": "two", "new": "[rest of the file unchanged]"}, "leaves something out"),
@@ -184,11 +229,33 @@ def test_a_file_that_would_be_as_it_is_is_left_out(same: str) -> None:
 )
 def test_an_edit_must_hit_one_place(fields: dict[str, str], reason: str) -> None:
     there: dict[str, str | bytes] = {
-        "project/x.md": "---\nbuiltin: true\n---\none\none\ntwo\naaa\n", "project/odd.md": b"two\xff",
+        "project/x.md": "---\nbuiltin: true\n---\none\none\none\ntwo\naaa\n", "project/odd.md": b"two\xff",
         "project/short.md": "two\n",
     }  # fmt: skip
     with pytest.raises(ProposalInvalid, match=reason):
         checked(operation(**{"action": "edit", **fields}), there=there)
+
+
+def test_an_edit_finds_its_place_over_other_ends_of_lines() -> None:
+    there: dict[str, str | bytes] = {
+        "project/x.md": "Look at the queue\n  first, then at\nthe port 8000.\nEnd\n"
+    }
+    old = "Look at the queue first, then at the port 8000."
+    added = checked(operation(action="edit", old=old, new=f"{old}\nOnly Priya pushes."), there=there)
+    assert added.wanted == {
+        "project/x.md": b"Look at the queue\n  first, then at\nthe port 8000.\nOnly Priya pushes.\nEnd\n"
+    }
+    other = checked(operation(action="edit", old=old, new="Look at the port 9000."), there=there)
+    assert other.wanted == {"project/x.md": b"Look at the port 9000.\nEnd\n"}
+
+
+def test_an_edit_that_only_fits_the_other_scope_is_one_there() -> None:
+    there: dict[str, str | bytes] = {"global/x.md": "one\ntwo\n"}
+    found = checked(operation(action="edit", old="two", new="2"), there=there)
+    assert found.wanted == {"global/x.md": b"one\n2\n"}
+    both = there | {"project/x.md": "three\n"}
+    with pytest.raises(ProposalInvalid, match=r"project/x\.md: the text to replace is not there"):
+        checked(operation(action="edit", old="two", new="2"), there=both)
 
 
 def test_the_ends_of_lines_stay_as_they_are() -> None:
@@ -219,7 +286,22 @@ LONG = "".join(f"- rule number {number}\n" for number in range(10))
         (LONG, {"content": LONG.replace("- rule", "* **Rule**")}, ""),
         (LONG, {"content": "word\n" * 10}, "it would lose 10 of its 10 lines"),
         (LONG, {"action": "edit", "old": LONG[20:], "new": ""}, "it would lose"),
-        ("a\n" * 6, {"content": "b"}, ""),
+        ("a\n" * 6, {"content": "b"}, "it would lose 6 of its 6 characters"),
+        ("one\nport 8000\n", {"content": "one\nport 9000"}, ""),
+        (
+            "Never push. " * 1_000,
+            {"content": "Releases need care."},
+            "it would lose 9,000 of its 9,000 charac",
+        ),
+        ("Never push. " * 1_000, {"content": "Never push. " * 501}, ""),
+        ("Never push. " * 9 + "\n", {"content": "Never push. " * 4}, "it would lose 45 of its 81 characters"),
+        ("日本語のメモ", {"content": "日本語のリスト"}, ""),
+        ("日本語のメモ", {"content": "リスト"}, "it would lose 6 of its 6 characters"),
+        (
+            "---\nbuiltin: true\n---\n" + LONG,
+            {"content": "- rule number 1"},
+            "it would lose 9 of its 10 lines",
+        ),
         (LONG, {"action": "delete"}, "you wrote it"),
         ("---\nbuiltin: true\n---\na\n", {"action": "delete"}, "it came with tau"),
     ],
@@ -239,12 +321,42 @@ def test_a_long_file_of_taus_own_is_not_deleted_unasked() -> None:
     assert found.consent == {"project/x.md": "it would lose 10 of its 10 lines"}
 
 
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("a\n" * 6, ""),
+        ("long " * 400, "it would lose 1,600 of its 1,600 characters"),
+        ("a\n" * 7, "it would lose 7 of its 7 lines"),
+    ],
+)
+def test_a_small_file_of_taus_own_may_be_rewritten(before: str, reason: str) -> None:
+    written = {("project/x.md", document("project/x.md", before).digest)}
+    found = checked(operation(content="b"), there={"project/x.md": before}, written=written)
+    assert found.consent == ({"project/x.md": reason} if reason else {})
+
+
+def test_a_global_file_that_is_not_known_may_be_of_another_project() -> None:
+    found = checked(operation(file="global/x", action="delete"), there={"global/x.md": "a\n"})
+    assert found.consent == {"global/x.md": "you, or another project, wrote it, and it would be deleted"}
+
+
+@pytest.mark.parametrize("hidden", ["\x1b[2J", "\x1b]0;x\x07", "\u202e", "\u200b", "\x9b"])
+def test_what_cannot_be_seen_is_not_brought_in(hidden: str) -> None:
+    with pytest.raises(ProposalInvalid, match=r"project/x\.md: .* cannot be seen"):
+        checked(operation(content=f"one{hidden}two"))
+    there: dict[str, str | bytes] = {"project/x.md": f"one{hidden}\nport 8000\n".encode()}
+    edit = operation(action="edit", old="8000", new="9000")
+    assert checked(edit, there=there).wanted == {"project/x.md": f"one{hidden}\nport 9000\n".encode()}
+
+
 def test_where_content_came_from_stays_with_it() -> None:
     there: dict[str, str | bytes] = {"project/x.md": "---\norigin: a page\n---\nport 8000\n"}
     edit = operation(action="edit", old="8000", new="9000")
     assert checked(edit, there=there).wanted == {"project/x.md": b"---\norigin: a page\n---\nport 9000\n"}
     forged = operation(content="---\norigin: the person\nbuiltin: true\n---\nport 1")
     assert checked(forged, there=there).wanted == {"project/x.md": b"---\norigin: a page\n---\nport 1\n"}
+    both = checked(edit, there=there, origin="fetch_url, a page")
+    assert both.wanted == {"project/x.md": b"---\norigin: a page, fetch_url\n---\nport 9000\n"}
     new = checked(operation(content="port 1"), origin="https://example.org")
     assert new.wanted == {"project/x.md": b"---\norigin: https://example.org\n---\nport 1\n"}
 

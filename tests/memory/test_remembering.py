@@ -123,6 +123,9 @@ def test_deleting_what_is_not_there_names_what_is_near(history: History) -> None
         ("x", "a" * 20_001, "at most 20,000 characters, this one 20,001"),
         ("x", "a\0b", "NUL"),
         ("x", "a\ud83d", "half a character"),
+        ("x", "a\x1b]0;title\x07b", r"cannot be seen.*: \\x07, \\x1b"),
+        ("x", "a\u202eb", r"cannot be seen.*: \\u202e"),
+        ("x", "---\nkey: a\x1b[2J\n---\nb", r"cannot be seen.*: \\x1b"),
         ("x", "---\nbuiltin: true\n---\n", "empty but for its front matter"),
     ],
 )
@@ -153,6 +156,37 @@ def test_a_content_cannot_say_of_itself_where_it_comes_from(history: History, be
     assert document.data == b"---\nlane: red\norigin: a page\n---\ntext\n"
     note(history, "x", before + "---\nbuiltin: true\norigin: the person\n---\ntext", replace=True)
     assert on_disk(history.where) == {"project/x.md": b"---\nlane: red\n---\ntext\n"}
+
+
+def test_what_was_changed_since_it_was_known_is_left_as_it_is(history: History) -> None:
+    note(history, "port", "The port is 8000")
+    note(history, "gone", "Gone")
+    known = {document.title: document.digest for document in read_documents(history.where)[0]}
+    write(history.where.memory, "port.md", "The port is 8000, by hand\n")
+    write(history.where.memory, "new.md", "By hand\n")
+    (history.where.memory / "gone.md").unlink()
+    before = on_disk(history.where)
+    for label, content, says in (
+        ("port", "The port is 9000", "says now: The port is 8000, by hand"),
+        ("port", "", "says now: The port is 8000, by hand"),
+        ("new", "By the model", "says now: By hand"),
+        ("gone", "Gone on", "is not there any more"),
+    ):
+        with pytest.raises(MemoryRefused, match=f"project/{label} was changed by something else") as refused:
+            remember(history, label, content, replace=True, source=SOURCE, known=known)
+        assert says in refused.value.hint
+        assert on_disk(history.where) == before
+    same = remember(history, "port", "The port is 8000, by hand", replace=True, source=SOURCE, known=known)
+    assert same.kind == "unchanged"
+    assert remember(history, "other", "x", replace=False, source=SOURCE, known=known).kind == "added"
+
+
+def test_a_secret_is_masked_and_that_is_said(history: History) -> None:
+    done = note(history, "key", "The key is sk-abcdefghijklmnopqrstuvwx1234")
+    assert done.line.endswith(" (what looks like a secret in it was masked)")
+    assert "sk-abc" not in done.line
+    assert all(b"sk-abc" not in data for data in on_disk(history.where).values())
+    assert all(b"sk-abc" not in path.read_bytes() for path in history.folder.rglob("*") if path.is_file())
 
 
 def test_replacing_keeps_what_a_person_put_in_front(history: History) -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tau.errors import MemoryRefused
 from tau.memory.documents import front_matter, read
 from tau.memory.labels import label_of
+from tau.memory.places import MemoryPlaces
+from tau.memory.project import CONTENTS, init
 from tau.memory.shipped import FOLDER, seed
 from tests.memory.conftest import Desk, write
 
@@ -127,6 +134,64 @@ print(*seed(where), sep="\\n")
     assert [process.returncode for process in running] == [0, 0]
     assert sorted(said[0] + said[1]) == TITLES
     assert (desk.find("quail").shared / ".seeded").read_text().split() == NAMES
+
+
+@pytest.mark.parametrize("action", [seed, init])
+def test_killed_on_the_way_no_file_is_there_in_part(
+    quick_desk: Desk, action: Callable[[MemoryPlaces], object]
+) -> None:
+    """Whenever a process dies that hands documents over, or makes what a project's folder lacks."""
+    where = quick_desk.made("p")
+    whole = {name: (FOLDER / name).read_bytes() for name in NAMES}
+    whole |= {path.rpartition("/")[2]: data for path, data in CONTENTS.items() if data is not None}
+    for path in (where.memory / "project.md", where.project / "subagents/README.md"):
+        path.unlink()
+    saved = quick_desk.top.with_name("saved")
+    shutil.copytree(where.root, saved)
+    for at in count(1):
+        shutil.rmtree(where.root)
+        shutil.copytree(saved, where.root)
+        killed = _killed(action, where, at)
+        found = [path for path in where.root.rglob("*.md") if not path.name.startswith(".")]
+        assert all(path.read_bytes() == whole[path.name] for path in found)
+        if not killed:
+            assert at > 6
+            break
+    assert {path.name for path in found} >= ({*NAMES} if action is seed else {"project.md"})
+
+
+def _killed(action: Callable[[MemoryPlaces], object], where: MemoryPlaces, at: int) -> bool:
+    """Run an action in a process of its own that is killed after the `at`-th file was opened or named.
+
+    Returns:
+        Whether it was; False when there were fewer.
+    """
+    child = os.fork()
+    if child == 0:
+        asked = 0
+
+        def ask(event: str, arguments: tuple[object, ...]) -> None:
+            nonlocal asked
+            writes = event == "open" and cast("int", arguments[2]) & (os.O_WRONLY | os.O_RDWR)
+            if event in ("os.link", "os.rename", "os.remove") or writes:
+                asked += 1
+                if asked > at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        real = os.write
+
+        def half(descriptor: int, data: bytes) -> int:
+            """Write, and die half way where it is that file's turn."""
+            if asked == at:
+                real(descriptor, bytes(data)[: len(data) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(descriptor, data)
+
+        os.write = half  # type: ignore[assignment]  # of this process alone, which ends here
+        sys.addaudithook(ask)
+        action(where)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def test_each_is_short_and_in_the_package() -> None:
