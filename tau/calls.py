@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tau.display import one_line
 
@@ -14,12 +14,15 @@ CHANGES_FILES = ("edit_file", "write_file")
 """Tools whose result is a diff."""
 
 _ASKS = {
-    "shell": "run",
-    "edit_file": "change",
-    "write_file": "write",
-    "fetch_url": "fetch",
-    "request_file_grant": "read",
+    "shell": ("run", ""),  # its command stands first, whole
+    "edit_file": ("change", "path"),
+    "write_file": ("write", "path"),
+    "fetch_url": ("fetch", "url"),
+    "request_file_grant": ("read", "path"),
+    "remember": ("write", "label"),
+    "record_lesson": ("write into", "section"),
 }
+_LONGEST_TARGET = 4_096
 _ENDING = re.compile(r"\n?\[(exit (-?\d+)|killed by [^,\]\n]+), [^\]\n]*\]\s*\Z")
 _ENDING_LENGTH = 200
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
@@ -37,17 +40,47 @@ def main_argument(arguments: Mapping[str, Any], limit: int = 200) -> str:
     return one_line(" ⏎ ".join(lines), limit)
 
 
-def asks_to(tool: str, *, creates: bool = False) -> tuple[str, str]:
-    """What a call would do, as a verb (``change``), and the argument it does it to; empty for none.
+class Asks(NamedTuple):
+    """What a call would do, for the first line of a question.
+
+    Attributes:
+        verb: Such as ``change``.
+        argument: The name of the argument that says what is touched; empty for none.
+        target: What that argument says; empty where it is no text. Untrusted, of any number of lines.
+        where: What the argument alone does not say of it, such as ``in every project``; may be empty.
+    """
+
+    verb: str
+    argument: str
+    target: str
+    where: str = ""
+
+
+def asks_to(tool: str, arguments: Mapping[str, Any], *, creates: bool = False) -> Asks:
+    """What a call would do, and to what.
 
     Args:
         tool: The tool's name.
+        arguments: Of the call.
         creates: Whether the file it writes does not exist yet.
     """
-    if creates and tool in ("write_file", "edit_file"):
-        return "create", "path"
-    verb = _ASKS.get(tool, "run")
-    return verb, "path" if verb in ("change", "write", "read") else ""
+    verb, argument = _ASKS.get(tool) or ("run with", main_argument_name(arguments))
+    value = arguments.get(argument)
+    target = value if isinstance(value, str) and argument != "text" else ""
+    if not target.strip():
+        return Asks(verb if tool in _ASKS else "run", "", "")
+    if len(target) > _LONGEST_TARGET:
+        target = target[:_LONGEST_TARGET] + "…"
+    where = ""
+    if tool in CHANGES_FILES and creates:
+        verb = "create"
+    elif tool == "remember":
+        where = "in every project" if target.strip().startswith("global/") else "in this project"
+        if not str(arguments.get("content", "")).strip():
+            verb = "delete"
+    elif tool == "record_lesson":
+        where = "in this project"
+    return Asks(verb, argument, target, where)
 
 
 def without_colour(text: str) -> str:

@@ -183,7 +183,13 @@ class ModelNotReady(ModelError):
 
 
 class NoModel(ModelNotReady):
-    """No model was named and none is ready; a channel may offer to install the embedded one."""
+    """No model was named and none is ready.
+
+    Attributes:
+        can_install: Whether the embedded one only lacks its weights, which a channel may offer to install.
+    """
+
+    can_install = False
 
 
 class CompactionFailed(TauError):

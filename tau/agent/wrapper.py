@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Sequence
 
 from tau.agent.summarizer import MOST_PARTS, Summarizer, parts
-from tau.journal.wrapping import WrapAsk
+from tau.journal.fence import fenced
+from tau.journal.wrapping import WrapAsk, end_of
 from tau.sessions.records import Message
 
 ANSWER = "wrap-up"
@@ -17,6 +18,9 @@ ANSWER = "wrap-up"
 
 _LEAST_ROOM = 2_000
 """Characters of a transcript in one request, however large the files are."""
+
+_FILES_SHARE = 0.5
+"""The most of a request that files have; the beginning of those that are too long is left out."""
 
 _GATHER = """\
 You read a part of a long conversation between a person and an assistant, and note what belongs into a record
@@ -58,7 +62,8 @@ async def ask(
 ) -> str:
     """The model's answer. A cancelled task ends the call at once.
 
-    A conversation that does not fit into one request goes in parts, each with the notes on those before it.
+    A conversation that does not fit into one request goes in parts, each with the notes on those before it;
+    files are shortened where they would leave it no room.
 
     Args:
         summarizer: Has the model answer.
@@ -70,7 +75,7 @@ async def ask(
     Raises:
         SummaryFailed: A call failed, or its answer is empty, refused, cut off or a tool call.
     """
-    files = "\n\n".join(each.material for each in asks if each.material)
+    files = _material(asks, room)
     left = None if room is None else max(room - len(files), _LEAST_ROOM)
     divided = await asyncio.to_thread(parts, messages, limit=limit, room=left, most=MOST_PARTS)
     notes = ""
@@ -78,6 +83,21 @@ async def ask(
         notes = await summarizer.ask(_GATHER, _request("", notes, part), called="notes")
     rules = "\n\n".join(_KEY.format(each.key, each.rules) for each in asks)
     return await summarizer.ask(_WRAP.format(rules), _request(files, notes, divided[-1]), called=ANSWER)
+
+
+def _material(asks: Sequence[WrapAsk], room: int | None) -> str:
+    """The files, fenced as data; each has the same room, and what a short one needs not is for the others."""
+    files = [file for each in asks for file in each.material]
+    fences = sum(len(fenced(name, "")) + len("\n\n") for name, _ in files)
+    left = None if room is None else max(int(room * _FILES_SHARE) - fences, 0)
+    shortened: dict[int, str] = {}
+    for count, at in enumerate(sorted(range(len(files)), key=lambda at: len(files[at][1]))):
+        text = files[at][1]
+        if left is not None:
+            text = end_of(text, left // (len(files) - count))
+            left = max(left - len(text), 0)
+        shortened[at] = text
+    return "\n\n".join(fenced(name, shortened[at]) for at, (name, _) in enumerate(files))
 
 
 def _request(files: str, notes: str, part: str) -> str:

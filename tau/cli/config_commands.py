@@ -25,7 +25,7 @@ def config() -> None:
 @shared_options
 def check() -> int:
     """Check every configuration file; exit 2 when one cannot be used."""
-    from tau.config.keys import left_without
+    from tau.config.keys import left_without, rarely_sent
     from tau.config.load import check as check_files
 
     findings = check_files(
@@ -39,6 +39,7 @@ def check() -> int:
         errors += _unusable_scripts(findings.loaded)
         errors += _unusable_patterns(findings.loaded)
         warnings += _disabled_but_not_installed(settings)
+        warnings += _unknown_themes(findings.loaded)
     for path in findings.read:
         click.echo(f"read: {one_line(str(path))}")
     for line in errors:
@@ -48,6 +49,8 @@ def check() -> int:
     if findings.loaded is not None:
         for name, why in left_without(findings.loaded.settings.keys):
             click.echo(f"note: no key does {name}: keys.{name} {why}")
+        for name, why in rarely_sent(findings.loaded.settings.keys):
+            click.echo(f"note: keys.{name}: {why}")
     if not errors and not warnings:
         click.echo("No problems.")
     return 2 if errors else 0
@@ -154,6 +157,25 @@ def _unusable_scripts(loaded: Loaded) -> list[str]:
         except TauError as error:
             errors.append(f"{where}: {key}: {error.line()}")
     return errors
+
+
+def _unknown_themes(loaded: Loaded) -> list[str]:
+    """Themes that the app does not know, in force and in every profile."""
+    from tau.config.load import origin
+
+    named: dict[tuple[str, ...], str] = {("tui", "theme"): loaded.settings.tui.theme}
+    for layer in loaded.layers:
+        for name, profile in layer.document.get("profiles", {}).items():
+            if "theme" in profile.get("tui", {}):
+                named["profiles", name, "tui", "theme"] = profile["tui"]["theme"]
+    named = {path: theme for path, theme in named.items() if theme != "auto"}
+    if not named:
+        return []  # the app, which knows the others, takes its time to load
+    from tau.tui.theme import unknown
+
+    return [
+        f"{origin(loaded, path)}: {one_line(why)}" for path, theme in named.items() if (why := unknown(theme))
+    ]
 
 
 def _unusable_patterns(loaded: Loaded) -> list[str]:

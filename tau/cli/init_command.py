@@ -51,11 +51,11 @@ def init(project: bool, memory: bool, session_log: bool) -> int:
 
     The folder for what is remembered of this directory is made as well. Nothing that exists is touched.
     """
-    if memory or session_log:
-        if memory:
-            _make_work_log()
-        if session_log:
-            _make_session_log()
+    if memory:
+        _make_work_log()
+    if session_log:
+        _make_session_log()
+    if (memory or session_log) and not project:
         return 0
     if project:
         path, text, mode = Path.cwd() / "tau.toml", _PROJECT_TEXT, 0o644

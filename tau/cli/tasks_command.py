@@ -19,14 +19,15 @@ _TASK = click.argument("task", metavar="TASK")
 def tasks() -> None:
     """Look at the tasks of this directory: what was explored in each, and what is worth exploring next.
 
-    A TASK is given by its name or its id.
+    A TASK is given by its name or its id, or by a beginning of either, of at least four characters, that no
+    other one has.
     """
 
 
 def _desk() -> TaskDesk:
     from tau.tasks.desk import TaskDesk
 
-    return TaskDesk(load_settings())
+    return TaskDesk(load_settings()).for_person()
 
 
 @tasks.command("list")
@@ -36,20 +37,22 @@ def list_() -> None:
 
     Those that are finished long ago are purged first, those that were never begun archived.
     """
-    from tau.conversation.tasks_command import listed
+    from tau.conversation.tasks_command import MOST_ROWS, listed
 
-    for line in listed(_desk().listing()):
+    for line in listed(_desk().listing(most=MOST_ROWS)):
         say(line)
 
 
 @tasks.command()
 @_TASK
+@click.argument("file", metavar="[FILE]", required=False)
 @shared_options
-def show(task: str) -> None:
-    """Show a task, and the explored part of its import graph."""
-    from tau.conversation.tasks_command import shown
+def show(task: str, file: str | None) -> None:
+    """Show a task, and the explored part of its import graph; with a FILE, all that was noted of it."""
+    from tau.conversation.tasks_command import looked_at, notes
 
-    for line in shown(_desk().view(task), most=1_000):
+    desk = _desk()
+    for line in notes(desk, task, file) if file else looked_at(desk, task, most=1_000):
         say(line)
 
 

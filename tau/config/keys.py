@@ -83,9 +83,18 @@ _NAMED = {
     "pgup": "pageup",
     "pgdn": "pagedown",
 }
-_MODIFIERS = ("ctrl", "alt", "shift")
+_MODIFIERS = ("alt", "ctrl", "shift")
+"""In the order in which the app names a pressed key."""
+
 _SAME = {"ctrl+i": "tab", "ctrl+m": "enter"}
 """Keys that a terminal cannot tell from others."""
+
+_TOLD = frozenset({"alt", "alt+shift", "ctrl"})
+"""Modifiers that every terminal tells of a letter."""
+
+_TOLD_OF_OTHERS = frozenset({"shift+tab", "ctrl+backslash", "ctrl+underscore"})
+_WITHOUT_SEQUENCE = ("enter", "escape", "tab", "space", "backspace")
+_MARKS = ("slash", "backslash", "underscore", "minus", "comma", "full_stop")
 
 
 class KeyProblem(ValueError):
@@ -159,6 +168,32 @@ def left_without(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str,
             taken = f"is not set, and {takers} took {listed(action.keys)}"
             found.append((action.name, "is empty" if action.name in settings else taken))
     return found
+
+
+def rarely_sent(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:
+    """Actions given a key that many terminals do not send as such, each with what becomes of the key."""
+    found = []
+    for name, keys in in_force(settings).items():
+        if name not in settings:
+            continue
+        reasons = {key: reason for key in keys if (reason := _trouble(key))}
+        only = ", and no other key does it" if len(reasons) == len(keys) else ""
+        found += [(name, f"{shown(key)} {reason}{only}") for key, reason in reasons.items()]
+    return found
+
+
+def _trouble(key: str) -> str:
+    """Why many terminals do not send a key as such; empty when all do."""
+    if key == "ctrl+h":
+        return "is Backspace in most terminals, and deletes there"
+    modifiers, _, last = key.rpartition("+")
+    if not modifiers or key in _TOLD_OF_OTHERS:
+        return ""
+    if last.isalpha() and len(last) == 1:
+        told = modifiers in _TOLD
+    else:
+        told = not (last.isdigit() or last in _WITHOUT_SEQUENCE or last in _MARKS)
+    return "" if told else "comes only from terminals with the kitty keyboard protocol"
 
 
 def shown(key: str) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec.structs import replace
 
 from tau.conversation import context_commands, memories, renaming, work_command
 from tau.conversation.core import Core
@@ -13,6 +16,7 @@ from tau.conversation.state import (
     CommandSpec,
     ConversationState,
     Help,
+    MemoryListing,
     ModelChoice,
     ModelListing,
     Prompt,
@@ -79,7 +83,7 @@ COMMANDS: Sequence[CommandSpec] = (
     ),
     CommandSpec(
         "tasks",
-        "/tasks [show NAME|done NAME]",
+        "/tasks [show NAME [FILE]|done NAME]",
         "list what is looked into in this directory, show what was explored and what is next, or end it",
     ),
     CommandSpec(
@@ -351,7 +355,10 @@ async def _goal(core: Core, rest: str) -> CommandResult:
 
 
 async def _memory(core: Core, rest: str) -> CommandResult:
-    return await core.in_force.at_desk(memories.memory, rest)
+    result = await core.in_force.at_desk(memories.memory, rest)
+    if isinstance(result, MemoryListing) and (line := await asyncio.to_thread(core.in_force.work.listed)):
+        return replace(result, work_log=line, lines=[*result.lines, line])
+    return result
 
 
 async def _refine(core: Core, rest: str) -> CommandResult:

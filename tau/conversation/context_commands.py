@@ -48,7 +48,7 @@ async def load(core: Core, wanted: str) -> CommandResult:
     if place.refused:
         return Refused(place.refused)
     suggested = contexts.suggested(core.settings.directory)
-    at_the_end = f"at the end of the session /wrap NAME sets one up, such as /wrap {suggested}"
+    at_the_end = f"at the end of the session /wrap new NAME sets one up, such as /wrap new {suggested}"
     if not place.there:
         return Said(
             [f"There is no session log yet: {one_line(str(place.folder))} was not found; {at_the_end}"]
@@ -57,9 +57,9 @@ async def load(core: Core, wanted: str) -> CommandResult:
     listed = ", ".join(map(one_line, [*names, SHARED]))
     name = await asyncio.to_thread(desk.named, wanted) if wanted else await _meant(core, names)
     if wanted and not name:
+        there = f"there are: {listed}" if names else f"there is none yet: {at_the_end}"
         return Refused(
-            f"There is no context {one_line(wanted, 60)}: {place.shown(wanted)} was looked for; "
-            f"there are: {listed}"
+            f"There is no context {one_line(wanted, 60)}: {place.shown(wanted)} was looked for; {there}"
         )
     if not name and not names:
         return Said([f"There is no context yet: {at_the_end}"])

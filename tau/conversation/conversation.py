@@ -34,6 +34,7 @@ from tau.events import CommandEnded, CommandEvent, Decision, TurnEnd, TurnEvent
 from tau.memory.desk import Desk
 from tau.models.info import ModelInfo
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
+from tau.tasks.desk import TaskDesk
 
 T = TypeVar("T")
 
@@ -321,6 +322,14 @@ class Conversation:
             TauError: It cannot be read.
         """
         return await asyncio.to_thread(ask, self._core.in_force.desk)
+
+    async def look_at_tasks(self, ask: Callable[[TaskDesk], T]) -> T:
+        """Read the task memory of the directory, on a thread.
+
+        Raises:
+            TauError: It cannot be read.
+        """
+        return await asyncio.to_thread(ask, self._core.in_force.tasks.for_person())
 
     async def change_memory(self, ask: Callable[[Desk], T]) -> T:
         """Change the memory of the directory, on a thread; what stands in prompts is read again.

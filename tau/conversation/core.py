@@ -308,6 +308,7 @@ class Core(InHand):
         if task is None:
             return
         if self.answerer.runner is not None and self.answerer.runner.is_running:
+            self.in_force.notes.stopping()
             await self.answerer.runner.cancel(self.questions.refuse_all)
         else:
             task.cancel()
@@ -363,19 +364,36 @@ class Core(InHand):
             TauError: A turn runs, there is no model, the session is open for reading only, or what `work`
                 raises.
         """
+        async with self.aside():
+            return await self.stoppable(work, stopped)
+
+    @asynccontextmanager
+    async def aside(self, what: str = "Summarizing") -> AsyncIterator[None]:
+        """Be busy with the session in hand: no turn begins, and no other session is taken.
+
+        Args:
+            what: What the person is told of it meanwhile.
+
+        Raises:
+            TauError: A turn runs, or something else does.
+        """
         self._free()
         self._compacting = True
-        self.show(busy=True, summarizing=True)
+        self.show(busy=True, summarizing=True, aside=what)
+        try:
+            yield
+        finally:
+            self._compacting = False
+            self.show(busy=False, summarizing=False, aside="Summarizing")
+
+    async def stoppable(self, work: Callable[[AgentRunner], Coroutine[Any, Any, T]], stopped: TauError) -> T:
+        """As `read_aside`, within `aside`: what is done behind it there is not stopped."""
 
         async def read() -> T:
             async with self._lock:
                 return await work(await self._ready())
 
-        try:
-            return await self._stopping.run(read(), stopped)
-        finally:
-            self._compacting = False
-            self.show(busy=False, summarizing=False)
+        return await self._stopping.run(read(), stopped)
 
     async def _ready(self) -> AgentRunner:
         """The agent on the session in hand, prepared where it is not there yet. Holds the lock.

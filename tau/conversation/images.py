@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from tau.conversation.image_size import image_size
 from tau.display import one_line
 from tau.errors import UsageError
 from tau.models.info import ModelInfo
 from tau.sessions.attached import Attached
 from tau.tools.file_types import SAMPLE, binary_type, encoding, image_format
+from tau.tools.image_size import image_size, is_whole
 
 MOST_BYTES = 3_932_160
 """The largest image that goes along: 5 MiB once it is written as base64, which is what providers take."""
@@ -47,7 +47,10 @@ def read_images(given: Iterable[Given], directory: Path) -> list[Attached]:
             f"{len(images)} images are more than go along with one message, which is {MOST_IMAGES}; "
             "nothing was sent"
         )
-    return [_read(image, directory) for image in images]
+    try:
+        return [_read(image, directory) for image in images]
+    except UsageError as error:
+        raise UsageError(f"{error.message}; nothing was sent", error.hint) from error
 
 
 def check_takes_images(model: ModelInfo) -> None:
@@ -110,7 +113,7 @@ def _read(given: Given, directory: Path) -> Attached:
         try:
             state = os.fstat(descriptor)
             if not stat.S_ISREG(state.st_mode):
-                raise UsageError(f"{one_line(str(given))} is not a file; nothing was sent")
+                raise UsageError(f"{one_line(str(given))} is not a file")
             if image_format(os.pread(descriptor, SAMPLE, 0)):
                 _check_bytes(name, state.st_size)
             # Read to its end and no further, should it grow meanwhile.
@@ -120,7 +123,7 @@ def _read(given: Given, directory: Path) -> Attached:
             os.close(descriptor)
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UsageError(f"{one_line(str(given))} cannot be read: {reason}; nothing was sent") from error
+        raise UsageError(f"{one_line(str(given))} cannot be read: {reason}") from error
     return _image(name, data)
 
 
@@ -129,15 +132,17 @@ def _image(name: str, data: bytes) -> Attached:
     if not kind:
         what = "text" if encoding(data[:SAMPLE]) else binary_type(data)
         what = "empty" if not data else what
-        raise UsageError(f"{name} is {what}, not a png, jpeg, gif or webp image; nothing was sent")
+        raise UsageError(f"{name} is {what}, not a png, jpeg, gif or webp image")
     _check_bytes(name, len(data))
     size = image_size(kind, data)
     if size is None:
-        raise UsageError(f"{name} begins as a {kind} image and is none; nothing was sent")
+        raise UsageError(f"{name} begins as a {kind} image and is none")
+    if not is_whole(kind, data):
+        raise UsageError(f"{name} is a {kind} image that breaks off")
     width, height = size
     if max(size) > MOST_PIXELS:
         raise UsageError(
-            f"{name} has {width:,}×{height:,} pixels; a side may have {MOST_PIXELS:,}; nothing was sent",
+            f"{name} has {width:,}×{height:,} pixels; a side may have {MOST_PIXELS:,}",
             "scale it down",
         )
     label = f"[Image: {name} · {_amount(len(data))} · {width}×{height}]"
@@ -147,7 +152,7 @@ def _image(name: str, data: bytes) -> Attached:
 def _check_bytes(name: str, size: int) -> None:
     if size > MOST_BYTES:
         raise UsageError(
-            f"{name} has {size:,} bytes; an image may have {MOST_BYTES:,}; nothing was sent",
+            f"{name} has {size:,} bytes; an image may have {MOST_BYTES:,}",
             "scale it down, or save it with more compression",
         )
 

@@ -59,13 +59,13 @@ class OwnCommand:
 def own_command(text: str) -> OwnCommand | None:
     """The command that a text is: one that begins with ``!``, or ``!!`` for one that is not shared.
 
-    None for a message: a text that begins with anything else, be it a space, or has nothing behind that.
+    None for a message: a text that begins with anything else, be it a space. With nothing behind that the
+    command is empty, which is refused when it is to run.
     """
     if not text.startswith("!"):
         return None
     shared = not text.startswith("!!")
-    command = text[1 if shared else 2 :].strip()
-    return OwnCommand(command, shared) if command else None
+    return OwnCommand(text[1 if shared else 2 :].strip(), shared)
 
 
 def waiting(reader: SessionReader, events: Iterable[AgentEvent | None]) -> tuple[SharedCommandRecord, ...]:
@@ -144,6 +144,10 @@ class OwnCommands:
 
     async def _run(self, typed: OwnCommand, emit: Emit) -> CommandEnded:
         hand = self._hand
+        if not typed.command:
+            raise UsageError(
+                "There is no command behind the !", "!ls runs one; a space before the ! makes it a message"
+            )
         if typed.shared and hand.state.held is not None:
             raise hand.state.held
         if typed.shared and len(hand.state.shared) >= MOST_WAITING:

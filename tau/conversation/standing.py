@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tau.conversation import context_in_force, tooling
 from tau.conversation.work_notes import WorkNotes
 from tau.errors import TauError
+from tau.events import Level, Notice
 from tau.journal.context_desk import ContextDesk
 from tau.journal.work_desk import WorkDesk
 from tau.memory import goals
@@ -54,9 +55,11 @@ class InForce:
         self.contexts = ContextDesk(hand.settings, self.desk, bare=hand.request.bare)
         self._in_context: dict[str, str] = {}
 
-    def tell(self, line: str) -> None:
-        """Tell the person something that they did not wait for."""
-        self._hand.show(tool_problems=(*self._hand.state.tool_problems, line))
+    def tell(self, line: str, level: Level = "warning") -> None:
+        """Tell the person something that they did not wait for; of level ``info`` if nothing is wrong."""
+        state = self._hand.state
+        done = (*state.done, line) if level == "info" else state.done
+        self._hand.show(tool_problems=(*state.tool_problems, line), done=done)
 
     def read(self) -> Standing:
         """What stands in every prompt, as it is on the disk now. Blocks; may be called from any thread."""
@@ -112,13 +115,13 @@ class InForce:
         text = "\n\n".join(filter(None, [standing.text, tasks_standing.prompt(tasks)]))
         return replace(standing, text=text, notices=notices)
 
-    async def begin(self) -> list[str]:
+    async def begin(self) -> list[Notice]:
         """Begin an interactive conversation. Returns what the person is to be told of it."""
         lines = await asyncio.to_thread(self.desk.begin)
-        if not await asyncio.to_thread(self.context) and (
-            offer := await asyncio.to_thread(self.contexts.offer)
-        ):
-            lines.append(offer)
+        context = await asyncio.to_thread(self.context)
+        said = await asyncio.to_thread(self.contexts.loaded, context) if context else ""
+        if said or (not context and (said := await asyncio.to_thread(self.contexts.offer))):
+            lines.append(Notice(said))
         return lines
 
     def take(self, standing: Standing) -> None:

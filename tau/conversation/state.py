@@ -48,10 +48,12 @@ class ConversationState(msgspec.Struct, frozen=True, kw_only=True):
         busy: Whether a turn or a compaction runs.
         command: The person's own command that runs, or empty.
         shared: The person's own commands whose output goes along with their next message.
-        summarizing: Whether what runs is a summary of the conversation.
+        summarizing: Whether what runs is a summary of the conversation, or something else beside its turns.
+        aside: What that is, in a word or two.
         unsaved: Why the last turn is not on disk, or empty.
         tool_problems: What there is to know of the tools, such as why a server cannot be used, and of the
             memory, a line each.
+        done: Those of the lines that only say what was done or can be, with nothing wrong.
         goal: The goal of the directory in one line, with its state; empty when there is none.
     """
 
@@ -80,8 +82,10 @@ class ConversationState(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
     shared: tuple[SharedCommandRecord, ...] = ()
     summarizing: bool = False
+    aside: str = "Summarizing"
     unsaved: str = ""
     tool_problems: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
     goal: str = ""
 
     @property
@@ -148,9 +152,10 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """Plain lines."""
+    """Plain lines, and behind them what of the command was not done, a line each."""
 
     lines: Sequence[str]
+    refused: Sequence[str] = ()
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -279,6 +284,7 @@ class MemoryListing(msgspec.Struct, frozen=True, kw_only=True):
         shared: Where the files of every project are.
         project: Where those of this project are.
         bare: Whether nothing of it is loaded, since tau runs with ``--bare``.
+        work_log: What of the project's work log is loaded beside it, in one line; empty when nothing is.
         lines: All of it for line mode.
     """
 
@@ -290,6 +296,7 @@ class MemoryListing(msgspec.Struct, frozen=True, kw_only=True):
     shared: str = ""
     project: str = ""
     bare: bool = False
+    work_log: str = ""
     lines: Sequence[str] = ()
 
 

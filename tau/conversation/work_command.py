@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # a conversation that never asks for these starts without wha
     from tau.journal.todos import Todo
     from tau.journal.work_shown import Offer
 
-WORK_TAKES = "/work takes nothing, resume N, new [TASK], task TEXT or undo"
+WORK_TAKES = "/work takes nothing, resume N, drop N, new [TASK], task TEXT or undo"
 TODO_TAKES = "/todo takes nothing, N, open N, add TEXT, new TITLE, use NAME, list or close"
 
 
@@ -41,8 +41,13 @@ async def work(core: Core, wanted: str) -> CommandResult:
         case "task" if rest:
             path = await notes.at_desk(lambda desk: desk.sessions.set_task(called, rest))
             lines = [f"Current task in {one_line(path)}: {one_line(rest, 200)}"]
+        case "drop" if rest:
+            dropped = await notes.at_desk(lambda desk: desk.sessions.drop(rest))
+            lines = _dropped(dropped)
         case "undo" if not rest:
-            lines = [await notes.at_desk(WorkDesk.undo)]
+            said = await notes.at_desk(WorkDesk.undo)
+            notes.note(USER, f"/work undo — {said}")
+            lines = [said]
         case _:
             return Refused(WORK_TAKES)
     await core.in_force.reread()
@@ -104,12 +109,13 @@ def _listing(desk: WorkDesk) -> list[str]:
     none = "No work is in hand yet: your first message begins it"
     lines = _in_hand(session) if session is not None else [none]
     offers = desk.sessions.offers()
+    lines += desk.sessions.take_troubles()
     if not offers:
         return [*lines, "Nothing else is paused or in progress"]
     lines.append(f"To resume ({len(offers)}):")
     for number, offer in enumerate(offers, 1):
         lines += [f"{number:>3}. {work_shown.headline(offer.session)}", *work_shown.details(offer)]
-    return [*lines, "/work resume N takes one up; what is in hand is paused then"]
+    return [*lines, "/work resume N takes one up; what is in hand is paused then; /work drop N sets it done"]
 
 
 def _in_hand(session: WorkSession) -> list[str]:
@@ -128,6 +134,16 @@ def _resumed(offer: Offer) -> list[str]:
     from tau.journal import work_shown
 
     return [f"Resumed: {work_shown.headline(offer.session)}", *work_shown.details(offer)]
+
+
+def _dropped(session: WorkSession) -> list[str]:
+    from tau.journal import work_shown
+
+    stem = one_line(session.name.removesuffix(".md"), 80)
+    return [
+        f"Set done: {work_shown.headline(session)}",
+        f"It is offered no more, and deleted at the next start; until then /work resume {stem} takes it up",
+    ]
 
 
 def _active(desk: WorkDesk) -> list[str]:

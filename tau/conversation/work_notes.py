@@ -77,6 +77,7 @@ class WorkNotes:
         self._failed = 0
         self._last_reply = ""
         self._told = ""
+        self._stopping = False
         self._closed = False
 
     # What happens ---------------------------------------------------------------------------------
@@ -93,18 +94,24 @@ class WorkNotes:
 
         return note
 
+    def stopping(self) -> None:
+        """The turn is being stopped: who is asked something now does not say no to it."""
+        self._stopping = True
+
     def _watch(self, event: TurnEvent) -> None:
         match event:
             case TurnStarted(text=text, images=images):
                 self._ran.clear()
                 self._calls.clear()
                 self._failed, self._last_reply = 0, ""
+                self._stopping = False
                 request = text if text.strip() else " ".join(images)
                 self.note(USER, request, request=request)
             case ApprovalAsked(approval_id=approval_id, tool=tool, arguments=arguments):
                 self._asked[approval_id] = f"{tool}: {_subject(arguments)}".rstrip(": ")
             case ApprovalClosed(approval_id=approval_id, decision=decision, reason=reason):
-                verb = {"yes": "approved", "always": "approved for this session"}.get(decision, "refused")
+                no = "stopped the turn at" if self._stopping else "refused"
+                verb = {"yes": "approved", "always": "approved for this session"}.get(decision, no)
                 said = f" — {reason}" if reason else ""
                 self.note(USER, f"{verb} {self._asked.pop(approval_id, 'a call')}{said}")
             case ToolUseStarted(tool_use_id=use_id, name=name, arguments=arguments):

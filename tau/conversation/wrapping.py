@@ -6,8 +6,6 @@ Nothing is written before the person confirmed where to, and nothing of an answe
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from tau.conversation.beside import Beside
 from tau.conversation.refining import said_in
 from tau.conversation.state import CommandResult, Refused, Said
+from tau.conversation.wrap_answer import once, parsed
 from tau.display import one_line
 from tau.errors import TauError
 from tau.journal import contexts
 from tau.journal.context_desk import Found
-from tau.journal.open_items import key
 from tau.journal.wrapping import Question, WrapAsk, WrapDesk, WrapInvalid, Wrapped, WrapSession
 from tau.masking import mask_content
 from tau.sessions.attached import own_text
@@ -32,11 +30,18 @@ if TYPE_CHECKING:
     from tau.agent.runner import AgentRunner
     from tau.conversation.core import Core
 
-CANCELLED = "The wrap-up was cancelled; nothing was written"
-YES = "/wrap yes carries it out"
+WRAPPING = "Wrapping up"
+"""What the person is told while the model reads."""
 
-_FENCED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)\n?[ \t]*\1\s*\Z", re.DOTALL)
+CANCELLED = "The wrap-up was cancelled; nothing was written"
+YES = "/wrap yes carries it out, /wrap no leaves it"
+NO = "/wrap no leaves it"
+
 _CLOSE_ENOUGH = 0.75
+
+_AGREED, _DECLINED = ("yes", "accept"), ("no", "cancel")
+_ANSWERS = (*_AGREED, *_DECLINED, "quick", "new")
+"""Words of `/wrap` that are never names of contexts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,21 @@ class _Plan:
     contexts: tuple[str, ...] = ()
     quick: bool = False
     warned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What the person named.
+
+    Attributes:
+        contexts: The contexts as they were understood.
+        question: What is to be asked of names that are not known; empty when all are clear.
+        ways: What else may be answered than yes and no.
+    """
+
+    contexts: tuple[str, ...]
+    question: str = ""
+    ways: tuple[str, ...] = ()
 
 
 class WrapCancelled(TauError):
@@ -74,18 +94,21 @@ class Wrapping:
         """Carry out `/wrap`.
 
         Args:
-            wanted: ``quick``, names of contexts, both, ``yes``, or nothing.
+            wanted: ``quick``, names of contexts, both, an answer (``yes``, ``no``), or nothing.
 
         Raises:
             TauError: It could not be done, or was cancelled; says what was written.
         """
         words = _words(wanted)
-        if [word.lower() for word in words] in (["yes"], ["accept"]):
-            return await self._agreed()
+        first = words[0].lower() if words else ""
+        if first in (*_AGREED, *_DECLINED):
+            if len(words) > 1:
+                return Refused(f"/wrap {first} takes nothing more; /wrap new NAME begins a context")
+            return await self._agreed() if first in _AGREED else self._declined()
         self._asked = None
         if why := self._why_not():
             return Refused(why)
-        quick = bool(words) and words[0].lower() == "quick"
+        quick = first == "quick"
         names = words[1:] if quick else words
         return await self._begin(names, quick=quick)
 
@@ -108,7 +131,8 @@ class Wrapping:
             chosen = await asyncio.to_thread(self._chosen, names)
             if isinstance(chosen, Refused):
                 return chosen
-            return await self._checked(_Plan(chosen, quick))
+            plan = _Plan(chosen.contexts, quick)
+            return await (self._ask_about(chosen, plan) if chosen.question else self._checked(plan))
         if await asyncio.to_thread(lambda: desk.on):
             if why := await asyncio.to_thread(desk.why_not):
                 return Refused(why)
@@ -117,32 +141,50 @@ class Wrapping:
             return await self._save(_Plan((), quick))
         suggested = contexts.suggested(self._core.settings.directory)
         return Refused(
-            f"There is nothing to save into yet: /wrap {suggested}, or another name, begins "
+            f"There is nothing to save into yet: /wrap new {suggested}, or another name, begins "
             f"{contexts.FOLDER}/ with that context; tau init --memory makes .memory/"
         )
 
-    def _chosen(self, names: Sequence[str]) -> tuple[str, ...] | Refused:
-        """The contexts that were named; a name that none has begins one, unless it looks like a slip."""
+    def _chosen(self, names: Sequence[str]) -> _Chosen | Refused:
+        """The contexts that were named; one that is not there is asked about, unless ``new`` is before it."""
         import difflib
 
         desk = self._core.in_force.contexts
         known = desk.place().contexts()
-        begins = len(names) > 1 and names[0].lower() == "new"
-        chosen = []
+        begins = names[0].lower() == "new"
+        if begins and len(names) == 1:
+            return Refused("/wrap new NAME begins a context, and saves the session there")
+        chosen: list[str] = []
+        asked: list[str] = []
+        ways: list[str] = []
         for name in names[1:] if begins else names:
+            if name.lower() in _ANSWERS:
+                return Refused(f"{name} is an answer to /wrap, so it is no name of a context")
             if there := desk.named(name):
                 chosen.append(there)
                 continue
             if why := contexts.unfit(name):
                 return Refused(f"{one_line(name, 80)} {why}, so it is no name of a context")
-            near = difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE_ENOUGH)
-            if near and not begins:
-                return Refused(
-                    f"There is no context {name}; did you mean {near[0]}? "
-                    f"/wrap new {shlex.quote(name)} begins one"
-                )
-            chosen.append(name)
-        return tuple(dict.fromkeys(chosen))
+            near = [] if begins else difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE_ENOUGH)
+            chosen.append(near[0] if near else name)
+            if near:
+                asked.append(f"There is no context {name}; did you mean {one_line(near[0])}?")
+                ways.append(f"/wrap new {shlex.quote(name)} begins one")
+            elif not begins:
+                asked.append(f"There is no context {name} yet")
+        return _Chosen(tuple(dict.fromkeys(chosen)), " ".join(asked), tuple(ways))
+
+    async def _ask_about(self, chosen: _Chosen, plan: _Plan) -> CommandResult:
+        """Ask whether names that are not known are meant as they were understood."""
+        doubt = await asyncio.to_thread(self._core.in_force.contexts.doubt)
+        self._asked = self._core.state.session_id, replace(plan, warned=True)
+        known = await asyncio.to_thread(self._core.in_force.contexts.place().contexts)
+        listed = ", ".join(
+            one_line(name) + ("" if name in (*known, contexts.SHARED) else " (which begins then)")
+            for name in plan.contexts
+        )
+        ways = "; ".join([f"/wrap yes saves the session to {listed}", *chosen.ways, NO])
+        return Said([*([doubt] if doubt else []), chosen.question, f"Nothing was saved yet: {ways}"])
 
     async def _ask(self, *, quick: bool) -> CommandResult:
         """Ask once which context the session is about, with what speaks for one."""
@@ -156,11 +198,13 @@ class Wrapping:
             first = "Which context is this session about?"
             if not found.names:
                 suggested = contexts.suggested(core.settings.directory)
-                return Said([f"{first} There is none yet: /wrap NAME begins one, such as /wrap {suggested}"])
+                return Said(
+                    [f"{first} There is none yet: /wrap new NAME begins one, such as /wrap new {suggested}"]
+                )
             return Said(
                 [
                     f"{first} {listed}",
-                    "/wrap NAME saves it there, several names in several, a new name begins one",
+                    "/wrap NAME saves it there, several names in several, /wrap new NAME begins one",
                 ]
             )
         plan = _Plan(guess, quick, warned=True)
@@ -171,7 +215,7 @@ class Wrapping:
             [
                 *([doubt] if doubt else []),
                 f"This session is about {names}: {why}",
-                f"/wrap yes saves it there; /wrap NAME takes another one: {listed}",
+                f"/wrap yes saves it there; /wrap NAME takes another one: {listed}; {NO}",
             ]
         )
 
@@ -183,7 +227,7 @@ class Wrapping:
             and (doubt := await asyncio.to_thread(self._core.in_force.contexts.doubt))
         ):
             self._asked = self._core.state.session_id, replace(plan, warned=True)
-            return Said([doubt, "Nothing was saved; /wrap yes saves it there all the same"])
+            return Said([doubt, f"Nothing was saved; /wrap yes saves it there all the same, {NO}"])
         return await self._save(plan)
 
     async def _agreed(self) -> CommandResult:
@@ -197,49 +241,70 @@ class Wrapping:
         if not self._questions:
             return Refused("Nothing waits for your yes; /wrap closes the session")
         lines: list[str] = []
+        refused: list[str] = []
         left: list[Question] = []
         for question in self._questions:
             try:
                 lines += await asyncio.to_thread(question.carry_out)
             except TauError as error:
                 left.append(question)
-                lines.append(f"Not done, and it waits on: {error.line()}")
+                refused.append(f"Not done, and it waits on: {error.line()}")
         self._questions = left
         await self._core.in_force.reread()
-        return Said(lines)
+        return Said(lines, refused=refused)
+
+    def _declined(self) -> CommandResult:
+        """End what was asked, with nothing written."""
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            return Said(["Nothing was saved, and no context was begun"])
+        questions, self._questions = self._questions, []
+        if not questions:
+            return Refused("Nothing waits for your answer; /wrap closes the session")
+        return Said(["It is left as it is; nothing of it was done"])
 
     # Saving ---------------------------------------------------------------------------------------
 
     async def _save(self, plan: _Plan) -> CommandResult:
-        """Have the model read the session, then each desk save what is its own."""
+        """Have the model read the session, then each desk save its own; nothing else goes on meanwhile.
+
+        Raises:
+            WrapCancelled: The person stopped the model; nothing was written.
+        """
+        async with self._core.aside(WRAPPING):
+            return await self._read_and_saved(plan)
+
+    async def _read_and_saved(self, plan: _Plan) -> CommandResult:
         core = self._core
         session = await asyncio.to_thread(self._session, plan)
         desks = await asyncio.to_thread(self._desks, plan)
-        messages = await self._messages()
         calls = Beside(core)
 
         async def read(runner: AgentRunner) -> tuple[list[tuple[WrapDesk, WrapAsk, Any]], str]:
             asks = [await asyncio.to_thread(desk.wrap_ask, session) for desk in desks]
+            messages = await self._messages()
             try:
                 answer, origin = await runner.compaction.wrap(messages, asks, emit=calls.note)
             finally:
                 self._keep(calls)
-            said = _once(_parsed(answer))
+            said = once(parsed(answer))
             return [(desk, ask, said.get(ask.key)) for desk, ask in zip(desks, asks, strict=True)], origin
 
         try:
-            answers, origin = await core.read_aside(read, WrapCancelled(CANCELLED))
+            answers, origin = await core.stoppable(read, WrapCancelled(CANCELLED))
+            session = replace(session, origin=origin)
+            for desk, ask, part in answers:
+                await asyncio.to_thread(_check, desk, ask, part, session)
         except WrapCancelled:
             raise
         except TauError as error:
             return Refused(f"Nothing was saved: {error.line()}")
-        session = replace(session, origin=origin)
         lines: list[str] = []
         failed: list[str] = []
         questions: list[Question] = []
-        for desk, ask, part in answers:
+        for desk, _, part in answers:
             try:
-                wrapped = await self._applied(desk, ask, part, session)
+                wrapped = await self._applied(desk, part, session)
             except TauError as error:
                 failed.append(error.line())
             else:
@@ -252,11 +317,9 @@ class Wrapping:
             self._core.in_force.use_context(plan.contexts[0])
         await core.in_force.reread()
         waiting = [*(question.line for question in questions), *([YES] if questions else [])]
-        return Said([*lines, *(f"Not saved: {line}" for line in failed), *waiting])
+        return Said([*lines, *waiting], refused=[f"Not saved: {line}" for line in failed])
 
-    async def _applied(self, desk: WrapDesk, ask: WrapAsk, part: Any, session: WrapSession) -> Wrapped:
-        if not isinstance(part, dict):
-            raise WrapInvalid(f"the answer has no object under {ask.key}")
+    async def _applied(self, desk: WrapDesk, part: dict[str, Any], session: WrapSession) -> Wrapped:
         if desk is self._core.in_force.work:  # behind what waits to be logged there
             return await self._core.in_force.notes.at_desk(lambda work: work.apply_wrap(part, session))
         return await asyncio.to_thread(desk.apply_wrap, part, session)
@@ -297,6 +360,17 @@ class Wrapping:
             self._core.in_force.tell(f"What the wrap-up took is not kept with the session: {error.line()}")
 
 
+def _check(desk: WrapDesk, ask: WrapAsk, part: Any, session: WrapSession) -> None:
+    """See that a desk can use its part of an answer before any of them writes.
+
+    Raises:
+        WrapInvalid: It cannot.
+    """
+    if not isinstance(part, dict):
+        raise WrapInvalid(f"the answer has no object under {ask.key}")
+    desk.check_wrap(part, session)
+
+
 def _words(wanted: str) -> list[str]:
     try:
         return shlex.split(wanted)
@@ -327,43 +401,3 @@ def _why(found: Found, names: Sequence[str]) -> str:
         words = ", ".join(f"{one_line(word, 40)} ×{count}" for word, count in list(hits.items())[:5])
         parts.append(f"{one_line(name)} by {words}")
     return "; " + "; ".join(parts)
-
-
-def _once(said: dict[str, Any]) -> dict[str, Any]:
-    """An answer in which no lesson of a context is also one of the project's memory, which owns it then."""
-    memory, log = said.get("memory"), said.get("session_log")
-    if not isinstance(memory, dict) or not isinstance(log, dict):
-        return said
-    owned = {key(each["text"]) for each in _objects(memory, "lessons") if isinstance(each.get("text"), str)}
-
-    def kept(lesson: dict[str, Any]) -> bool:
-        return not owned & {key(str(lesson.get(name) or "")) for name in ("rule", "fix", "title")}
-
-    parts = [
-        {**part, "lessons": [lesson for lesson in _objects(part, "lessons") if kept(lesson)]}
-        if isinstance(part.get("lessons"), list)
-        else part
-        for part in _objects(log, "contexts")
-    ]
-    return {**said, "session_log": {**log, "contexts": parts}} if parts else said
-
-
-def _objects(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    listed = holder.get(name)
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-
-
-def _parsed(answer: str) -> dict[str, Any]:
-    """The object that a model answered with, in a code fence or not.
-
-    Raises:
-        WrapInvalid: It is anything else.
-    """
-    fenced = _FENCED.match(answer)
-    try:
-        said = json.loads(fenced.group(2) if fenced else answer)
-    except (ValueError, RecursionError) as error:
-        raise WrapInvalid(f"the answer is not JSON ({one_line(str(error), 120)})") from None
-    if not isinstance(said, dict):
-        raise WrapInvalid("the answer is no JSON object")
-    return said

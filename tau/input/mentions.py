@@ -85,6 +85,27 @@ def mentions(text: str, directory: Path) -> list[Mention]:
     return found
 
 
+def absent(text: str, directory: Path, ending: re.Pattern[str]) -> list[Path]:
+    """The paths that a text mentions where nothing is, in its order. Looks at the disk.
+
+    Args:
+        text: What was written.
+        directory: What relative paths start from.
+        ending: What such a path ends in.
+    """
+    found = []
+    for number, match in enumerate(_MENTION.finditer(text)):
+        if number >= MOST:
+            break
+        quoted = match["quoted"]
+        ways = [read(quoted)] if quoted is not None else list(_ways(match["plain"]))
+        path = next((way for way in ways if ending.search(way)), "")
+        place = _place(path, directory)
+        if place is not None and all(_existing(way, directory) is None for way in ways):
+            found.append(place)
+    return found
+
+
 def begun(text: str, cursor: int) -> tuple[int, str] | None:
     """The mention that is being written before the cursor: where it begins, and the path so far.
 
@@ -159,13 +180,23 @@ def _is_safe(character: str) -> bool:
     return character.isprintable() and visible(character) == character
 
 
-def _existing(path: str, directory: Path) -> tuple[Path, bool] | None:
-    """The absolute path and whether it is a directory, if there is something."""
+def _place(path: str, directory: Path) -> Path | None:
+    """The absolute path, if it can be one."""
     if not path or "\0" in path or len(path) > _LONGEST:
         return None
     given = os.path.expanduser(path) if path.startswith("~/") else path  # noqa: PTH111  # raises nothing
     try:
-        place = directory / named(given)
+        return directory / named(given)
+    except ValueError:
+        return None
+
+
+def _existing(path: str, directory: Path) -> tuple[Path, bool] | None:
+    """The absolute path and whether it is a directory, if there is something."""
+    place = _place(path, directory)
+    if place is None:
+        return None
+    try:
         place.lstat()
     except (OSError, ValueError):
         return None

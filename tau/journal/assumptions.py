@@ -20,7 +20,9 @@ Verdict = Literal["new", "corroborated", "contradicted", "disproven"]
 _MOST_SESSIONS = 20
 _FORM = re.compile(
     r"(?P<text>.*?)\s+[—–-]+\s+seen\s+(?P<seen>\d{1,6})\s*[×x](?:,\s*last\s+(?P<last>\d{4}-\d\d-\d\d))?"
-    r"(?:,\s*(?P<against>\d{1,6})\s+counter-?examples?)?\s*(?:<!--\s*sessions:(?P<sessions>[^>]*?)-->)?\s*"
+    r"(?:,\s*(?P<against>\d{1,6}|no)\s+counter-?examples?(?P<tail>(?:\s*[(.;,](?:(?!\bseen\b)[^<])*)?))?[\s.]*"
+    r"(?:<!--\s*sessions:(?P<sessions>[^>]*?)-->)?[\s.]*",
+    re.IGNORECASE,
 )
 _COMMENT = re.compile(r"\s*<!--.*?-->\s*$")
 
@@ -35,6 +37,7 @@ class Tally:
         last: The day of the newest observation, or empty.
         against: Counter-examples.
         sessions: Marks of the sessions that had a say; each has one.
+        tail: What somebody wrote behind the counter-examples, with what parts it from them.
     """
 
     text: str
@@ -42,6 +45,7 @@ class Tally:
     last: str = ""
     against: int = 0
     sessions: tuple[str, ...] = ()
+    tail: str = ""
 
     @property
     def graduates(self) -> bool:
@@ -53,7 +57,8 @@ class Tally:
         """As it stands in a file, without the marker of an item."""
         day = f", last {self.last}" if self.last else ""
         heard = f" <!-- sessions: {' '.join(self.sessions)} -->" if self.sessions else ""
-        return f"{as_line(self.text)} — seen {self.seen}×{day}, {self.against} counter-examples{heard}"
+        tally = f"seen {self.seen}×{day}, {self.against} counter-examples{self.tail}"
+        return f"{as_line(self.text)} — {tally}{heard}"
 
     def corroborated(self, session: str, day: str) -> Tally:
         """Seen once more, unless this session had its say already: what it sees again is the same thing."""
@@ -86,8 +91,9 @@ def read(text: str) -> Tally:
         found["text"],
         int(found["seen"]),
         found["last"] or "",
-        int(found["against"] or 0),
+        int(found["against"]) if (found["against"] or "").isdecimal() else 0,
         tuple((found["sessions"] or "").split()),
+        (found["tail"] or "").rstrip(),
     )
 
 
@@ -119,6 +125,8 @@ def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day:
     item, tally = found
     match verdict:
         case "disproven":
+            if item.holds_more:
+                return f"“{tally.text}” was disproven and stays: it has something nested in it"
             document.remove(item)
             return ""
         case "contradicted":
@@ -135,22 +143,29 @@ def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day:
 
 def graduates(document: Markdown) -> list[Tally]:
     """The assumptions that have become lessons."""
-    return [tally for tally in tallies(document) if tally.graduates]
+    return [tally for item, tally in _found(document) if tally.graduates and not item.holds_more]
 
 
-def drop(document: Markdown, text: str) -> bool:
+def held_back(document: Markdown) -> list[Tally]:
+    """Those that would have become lessons, but for what is nested in them and would go with them."""
+    return [tally for item, tally in _found(document) if tally.graduates and item.holds_more]
+
+
+def drop(document: Markdown, text: str) -> str:
     """Take out an assumption that has become a lesson, if it still is one.
 
     Returns:
-        False when it was contradicted meanwhile, so that it stays.
+        Why it stays, in a word; empty when it is out.
     """
     for item, tally in _found(document):
         if key(tally.text) == key(text):
             if not tally.graduates:
-                return False
+                return "contradicted"
+            if item.holds_more:
+                return "added to"
             document.remove(item)
-            return True
-    return True
+            return ""
+    return ""
 
 
 def _found(document: Markdown) -> list[tuple[Item, Tally]]:

@@ -14,12 +14,15 @@ from tau.masking import mask_content
 _LONGEST = 200
 """Entries of one list: who answers with more has not understood the question."""
 
+_DEEPEST = 30
+"""Lists and objects in each other; the form has seven."""
+
 
 class OpenItemSaid(msgspec.Struct):
-    """An item that is to be done, and how soon."""
+    """An item that is to be done, and how soon; without a tier one that is there stays where it is."""
 
     text: str
-    tier: Literal["Active", "Backlog", "Someday / Blocked"] = "Backlog"
+    tier: Literal["Active", "Backlog", "Someday / Blocked", ""] = ""
 
 
 class AssumptionSaid(msgspec.Struct):
@@ -147,7 +150,7 @@ def read(answer: Mapping[str, Any]) -> LogSaid:
         WrapInvalid: It has not the form that `RULES` asks for; says where.
     """
     try:
-        said = msgspec.convert(_clean(answer), LogSaid)
+        said = msgspec.convert(_clean(answer, _DEEPEST), LogSaid)
     except msgspec.ValidationError as error:
         raise WrapInvalid(f"the answer has another form: {one_line(str(error), 200)}") from None
     if not said.contexts:
@@ -155,20 +158,26 @@ def read(answer: Mapping[str, Any]) -> LogSaid:
     return said
 
 
-def _clean(value: Any) -> Any:
-    """A value of JSON without secrets and without characters that no text has."""
+def _clean(value: Any, depth: int) -> Any:
+    """A value of JSON without secrets and without characters that no text has.
+
+    Raises:
+        WrapInvalid: A list is too long, or more is nested in it than `depth`.
+    """
+    if not depth:
+        raise WrapInvalid(f"the answer is nested more than {_DEEPEST} deep")
     if isinstance(value, str):
         return mask_content(value.replace("\0", "\ufffd")).strip()
     if isinstance(value, Mapping):
         return {
             str(name): _WORDS.get(_closed_up(cleaned), cleaned) if name in ("tier", "verdict") else cleaned
             for name, each in value.items()
-            if (cleaned := _clean(each)) is not None  # what is null was left out
+            if (cleaned := _clean(each, depth - 1)) is not None  # what is null was left out
         }
     if isinstance(value, list):
         if len(value) > _LONGEST:
             raise WrapInvalid(f"the answer has a list of {len(value):,} entries, more than {_LONGEST}")
-        return [_clean(each) for each in value]
+        return [_clean(each, depth - 1) for each in value]
     return value
 
 

@@ -111,6 +111,16 @@ class ContextDesk:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         return f"Session log of {listed}{more}: /load NAME reads what was left open" if names else ""
 
+    def loaded(self, name: str) -> str:
+        """What to say at the start of a conversation that is about a context; empty where it is not there."""
+        try:
+            if not self.on or self.named(name) != name:
+                return ""
+            shown = self.place().shown(name)
+        except TauError:  # `standing` says so
+            return ""
+        return f"This session is about the context {one_line(name, 60)} ({shown}); /load NAME takes another"
+
     # Which context --------------------------------------------------------------------------------
 
     def named(self, name: str) -> str:
@@ -202,16 +212,15 @@ class ContextDesk:
             JournalRefused: A file cannot be read.
         """
         from tau.journal import context_answer, context_file, dated_log
-        from tau.journal.fence import fenced
         from tau.journal.wrapping import WrapAsk
 
         place = self.place()
         day = f"{session.now:%Y-%m-%d}"
-        parts = []
+        parts: list[tuple[str, str]] = []
         for name in dict.fromkeys([*session.contexts, SHARED]):
             data = place.read(name, CONTEXT)
             if data is not None:
-                parts.append(fenced(place.shown(name, CONTEXT), context_file.shown(data, MOST_CHARS)))
+                parts.append((place.shown(name, CONTEXT), context_file.shown(data, MOST_CHARS)))
             if name in session.contexts:
                 parts += self._lessons_and_logs(place, name, day)
         names = ", ".join(one_line(name) for name in session.contexts)
@@ -221,7 +230,18 @@ class ContextDesk:
             else f"A log should have {dated_log.LEAST_LINES} to {dated_log.MOST_LINES} lines."
         )
         rules = f"{context_answer.RULES}\nThe contexts are: {names}. Today is {day}. {length}"
-        return WrapAsk(KEY, rules, "\n\n".join(parts))
+        return WrapAsk(KEY, rules, parts)
+
+    def check_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> None:
+        """Whether an answer can be used.
+
+        Raises:
+            WrapInvalid: It cannot.
+        """
+        from tau.journal import context_answer
+        from tau.journal.context_wrap import ContextWrap
+
+        ContextWrap(self.place(), session).check(context_answer.read(answer))
 
     def apply_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> Wrapped:
         """Write what the model answered; what must not be done without the person's yes waits.
@@ -231,7 +251,7 @@ class ContextDesk:
         """
         from tau.journal import context_answer
         from tau.journal.context_wrap import ContextWrap
-        from tau.journal.wrapping import WrapInvalid, Wrapped
+        from tau.journal.wrapping import WrapInvalid, Wrapped, look_at
 
         said = context_answer.read(answer)
         place = self.place()
@@ -246,24 +266,23 @@ class ContextDesk:
             raise
         except TauError as error:
             wrap.lines.append(f"The session log was not saved whole: {error.line()}")
+        if wrap.recorded and session.origin:
+            wrap.lines.append(look_at(session.origin))
         return Wrapped(wrap.lines, questions)
 
-    def _lessons_and_logs(self, place: LogPlace, name: str, day: str) -> list[str]:
+    def _lessons_and_logs(self, place: LogPlace, name: str, day: str) -> list[tuple[str, str]]:
         from tau.journal import lessons_file
-        from tau.journal.fence import fenced
         from tau.journal.markdown import Markdown
 
         parts = []
         if data := place.read(name, LESSONS):
             document = Markdown(data)
             shown = [lessons_file.banner(document), *lessons_file.shown(document, _LESSONS_SHOWN)]
-            parts.append(fenced(place.shown(name, LESSONS), "\n".join(shown)))
+            parts.append((place.shown(name, LESSONS), "\n".join(shown)))
         today = [log for log in place.logs(name) if log.startswith(day)]
         if today and (data := place.read(name, today[-1])):
             text = data.decode("utf-8", "replace")[:MOST_CHARS]
-            parts.append(
-                fenced(f"{place.shown(name, today[-1])}, saved earlier today: do not repeat it", text)
-            )
+            parts.append((f"{place.shown(name, today[-1])}, saved earlier today: do not repeat it", text))
         return parts
 
     def _compactions(
@@ -290,9 +309,15 @@ class ContextDesk:
                     f"{entry.id} would narrow or soften a rule, so it was left: {one_line(entry.rule)}"
                 )
             elif len(questions) < lessons_file.MOST_COMPACTED:
-                line = f"Waits for your yes: {entry.id} becomes a rule in rules.md: {one_line(entry.rule)}"
+                rule = one_line(entry.rule, lessons_file.LONGEST_RULE)
+                line = f"Waits for your yes: {entry.id} becomes a rule in rules.md: {rule}"
                 carry = partial(self._compact, part.context, entry.id, entry.rule, session)
                 questions.append(Question(line, carry))
+            else:
+                most = lessons_file.MOST_COMPACTED
+                lines.append(
+                    f"{entry.id} is for another wrap-up: at most {most} become standing rules at once"
+                )
         return lines
 
     def _compact(self, context: str, identity: str, rule: str, session: WrapSession) -> list[str]:

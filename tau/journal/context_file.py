@@ -74,37 +74,38 @@ def revise(document: Markdown, changes: Iterable[FactChange], elsewhere: Sequenc
         elsewhere: Facts that other files own; they are not written down a second time.
 
     Returns:
-        Why some did not count, a line each.
+        A line for each: what was changed, or why it was not.
     """
-    left: list[str] = []
+    told: list[str] = []
     owned = {key(text) for text in elsewhere}
     for change in changes:
         there = {key(item.text): item for item in facts(document)}
         old = there.get(key(change.old)) if change.old else None
         if change.old and old is None:
-            left.append(f"“{one_line(change.old, 80)}” is no fact here, so it was not changed")
+            told.append(f"{_quoted(change.old)} is no fact here, so it was not changed")
         elif not change.text and old is not None:
-            document.remove(old)
+            if old.holds_more:
+                told.append(f"{_quoted(old.text)} stays: it has something nested in it")
+            else:
+                document.remove(old)
+                told.append(f"{_quoted(old.text)} was taken out: it holds no more")
         elif key(change.text) in owned:
-            left.append(f"“{one_line(change.text, 80)}” has its place in another file already")
+            told.append(f"{_quoted(change.text)} has its place in another file already")
         elif key(change.text) in there and there[key(change.text)] is not old:
-            left.append(f"“{one_line(change.text, 80)}” stands here already")
-        elif old is not None:
+            told.append(f"{_quoted(change.text)} stands here already")
+        elif old is not None and as_line(change.text) != old.text:
             document.replace(old, as_line(change.text))
-        elif change.text:
+            told.append(f"{_quoted(old.text)} is now {_quoted(change.text)}")
+        elif old is None and change.text:
             document.append(_section(document, change.section), f"- {as_line(change.text)}")
-    return left
+            told.append(f"{_quoted(change.text)} is a new fact")
+    return told
 
 
 def give_up(document: Markdown, moved: Iterable[str]) -> list[str]:
     """Take out facts that another file has become the owner of; their texts."""
     wanted = {key(text) for text in moved}
-    there = document.items()
-    gone = [
-        item.text
-        for item in facts(document)
-        if key(item.text) in wanted and not any(item.first < each.first <= item.last for each in there)
-    ]
+    gone = [item.text for item in facts(document) if key(item.text) in wanted and not item.holds_more]
     for text in gone:
         found = next(item for item in facts(document) if item.text == text)
         document.remove(found)
@@ -121,18 +122,19 @@ def keywords(data: bytes) -> list[str]:
     return []
 
 
-def note_keywords(document: Markdown, words: Sequence[str]) -> None:
-    """Write down the keywords of a context that has none."""
+def note_keywords(document: Markdown, words: Sequence[str]) -> bool:
+    """Write down the keywords of a context that has none; whether that was done."""
     listed = ", ".join(as_line(word) for word in words if word.strip())
     if not listed or keywords(document.data):
-        return
+        return False
     for line in document.lines():
         if line.text.strip().casefold() == "keywords:":
             document.remove_lines(line.number, line.number)
             document.insert(line.number, f"Keywords: {listed}")
-            return
+            return True
     headings = document.headings()
     document.insert(headings[0].body if headings else 0, f"Keywords: {listed}")
+    return True
 
 
 def lengths(name: str, data: bytes) -> list[str]:
@@ -173,6 +175,10 @@ def summary(data: bytes) -> list[str]:
         lines.append(f"Facts ({len(known)}):")
         lines += _some(known, _SHOWN)
     return lines
+
+
+def _quoted(text: str) -> str:
+    return f"“{one_line(text, 80)}”"
 
 
 def _some(texts: Sequence[str], most: int) -> list[str]:

@@ -20,7 +20,8 @@ SHARED = "shared"
 CONTEXT, LESSONS = "context.md", "LESSONS.md"
 
 _LONGEST_NAME = 80
-_LOG = re.compile(r"(\d{4}-\d\d-\d\d)(?:-part(\d{1,4}))?\.md")
+LOG_NAME = re.compile(r"(\d{4}-\d\d-\d\d)(?:-part(\d{1,4}))?\.md")
+"""The name of a dated log: its day and, from the second one on, its number."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ class LogPlace:
         from tau.journal import markdown
 
         names = markdown.listed(self.path(context), root=self.folder)
-        dated = [(found[1], int(found[2] or 1), name) for name in names if (found := _LOG.fullmatch(name))]
+        dated = [
+            (found[1], int(found[2] or 1), name) for name in names if (found := LOG_NAME.fullmatch(name))
+        ]
         return [name for _, _, name in sorted(dated)]
 
     def _folders(self) -> list[str]:
@@ -185,7 +188,7 @@ def _looked_at(folder: Path, home: Path | None, places: Places | None) -> LogPla
         refused = f"{shown} is a link, so it is not used"
     elif not stat.S_ISDIR(state.st_mode):
         refused = f"{shown} is not used: it is no folder"
-    elif in_home and (state.st_uid != os.geteuid() or state.st_mode & stat.S_IWOTH):
+    elif in_home and (state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWOTH | stat.S_IWGRP)):
         refused = f"{shown} is not used: others can write in it"
     return LogPlace(folder, True, in_home, refused or _untrusted(folder, places))
 

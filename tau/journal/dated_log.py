@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tau.errors import JournalRefused
 from tau.journal import markdown
-from tau.journal.contexts import CONTEXT, LogPlace
+from tau.journal.contexts import CONTEXT, LOG_NAME, LogPlace
 from tau.journal.markdown import Markdown, as_line
 
 LEAST_LINES, MOST_LINES = 30, 150
 """Lines that a log should have."""
 
 _TRIES = 50
-_PART = re.compile(r"(\d{4}-\d\d-\d\d)(?:-part(\d{1,4}))?\.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +28,7 @@ class Record:
         assumptions: What is believed and not proven.
         files: Paths, each with what it is.
         origin: What came from outside in the session; empty when nothing did.
+        done: The open items that it finished.
     """
 
     summary: str
@@ -39,6 +38,7 @@ class Record:
     assumptions: Sequence[str] = ()
     files: Sequence[tuple[str, str]] = ()
     origin: str = ""
+    done: Sequence[str] = ()
 
 
 def compose(record: Record, context: str, day: str, see_also: Sequence[str]) -> str:
@@ -52,12 +52,14 @@ def compose(record: Record, context: str, day: str, see_also: Sequence[str]) -> 
     """
     lines = [f"# Session Log — {day} · {as_line(context)}", ""]
     lines += [line for path in see_also for line in (f"See also: {path}", "")]
-    lines += ["## What we did", as_line(record.summary, 4_000), ""]
+    lines += ["## What we did", as_line(record.summary, 4_000) or "None.", ""]
     if record.origin:
         lines += [f"> Noted after content from outside: {as_line(record.origin, 300)}", ""]
     lines += _part("Decisions made", record.decisions)
     lines += ["## Open items", *(f"- [ ] {as_line(text)}" for text in record.open_items)]
     lines += [f"> {'As of this day' if record.open_items else 'None'}; the list is kept in {CONTEXT}", ""]
+    if record.done:
+        lines += [f"> Done: {'; '.join(as_line(text) for text in record.done)}", ""]
     lines += _part("Discoveries", record.discoveries)
     if record.assumptions:
         lines += _part("Assumptions to validate", record.assumptions)[:-1]
@@ -144,7 +146,7 @@ def _write(
 def _see_also(
     place: LogPlace, planned: Mapping[str, str], context: str, there: Sequence[str], day: str
 ) -> list[str]:
-    today = [name for name in there if (found := _PART.fullmatch(name)) and found[1] == day]
+    today = [name for name in there if (found := LOG_NAME.fullmatch(name)) and found[1] == day]
     others = [place.shown(other, name) for other, name in planned.items() if other != context]
     return [*others, *(place.shown(context, name) for name in today[-1:])]
 
@@ -167,7 +169,7 @@ def _correct(place: LogPlace, planned: Mapping[str, str], moved: str, name: str)
 
 
 def _free(there: Sequence[str], day: str) -> str:
-    parts = [int(found[2] or 1) for name in there if (found := _PART.fullmatch(name)) and found[1] == day]
+    parts = [int(found[2] or 1) for name in there if (found := LOG_NAME.fullmatch(name)) and found[1] == day]
     return f"{day}-part{max(parts) + 1}.md" if parts else f"{day}.md"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -30,7 +31,15 @@ _OF_CODE = re.compile(
     r"|\b\w+\(\)"
     r"|\b\w+(?:/[\w.-]+){2,}"
 )
-_OCCASION = re.compile(r"\b(?:asked|requested|wanted|said|told)\b", re.IGNORECASE)
+_OCCASION = re.compile(
+    r"\b(?:asked|requested|wanted|said|told|today|yesterday|tonight|did|worked on)\b", re.IGNORECASE
+)
+_OF_THE_DAY = re.compile(
+    r"\b(?:today|yesterday|tonight|this (?:morning|afternoon|evening|session)),? (?:i|we|you|he|she|they|"
+    r"the (?:person|user|team|agent|assistant|model))\b"
+    r"|\b(?:i|we|you|he|she|they)\b[^.;:]*\b(?:yesterday|earlier today|this (?:morning|afternoon|evening))\b",
+    re.IGNORECASE,
+)
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _ALIKE = 3
 
@@ -157,7 +166,7 @@ def checked(section: str, text: str, tag: str = "", *, titles: Sequence[str] = (
         )
     if mask_content(text) != text:
         raise JournalRefused("The lesson holds what looks like a key or a password", "leave that out")
-    if _DATE.search(line) and _OCCASION.search(line):
+    if (_DATE.search(line) and _OCCASION.search(line)) or _OF_THE_DAY.search(line):
         raise JournalRefused(
             "That says what happened on a day, which the session's log has already",
             "write the insight: what holds from now on",
@@ -228,6 +237,12 @@ def entries(document: Markdown, section: Section) -> list[Entry]:
         if line.number not in listed and line.text.strip() and not line.text.lstrip().startswith("#")
     ]
     return sorted(found, key=lambda entry: entry.line)
+
+
+def shown(document: Markdown) -> Counter[str]:
+    """The entries of all sections as a person reads them, and how often each is there."""
+    found = (section for title in titles(document) if (section := section_of(document, title)) is not None)
+    return Counter(entry.shown for section in found for entry in entries(document, section))
 
 
 def add(document: Markdown, lesson: Lesson, replaces: str = "") -> Outcome:

@@ -21,20 +21,27 @@ MOST_WORDS = 8
 MOST_COMPACTED = 2
 """Lessons that a wrap-up makes standing rules of."""
 
+LONGEST_RULE = 2_000
+"""Characters of a rule that may become a standing one: all of it is shown to the person before."""
+
 HELD_DAYS = 30
 """Days after which a lesson has held long enough for that."""
 
-_ENTRY = re.compile(r"#{2,6}[ \t]+([A-Z][A-Z0-9_]{0,19})-(\d{1,9})\b[ \t]*[—–:-]*[ \t]*(.*?)[ \t#]*")
+_PREFIX = r"(?<![\w-])([A-Za-z][A-Za-z0-9_-]{0,29}?)"
+_ENTRY = re.compile(rf"#{{2,6}}[ \t]+{_PREFIX}-(\d{{1,9}})\b[ \t]*[—–:-]*[ \t]*(.*?)[ \t#]*")
 _FIELD = re.compile(r"\*\*(Date|Context|What failed|Fix|Prevention rule):\*\*[ \t]*(.*)", re.IGNORECASE)
-_IN_BANNER = re.compile(r"\b([A-Z][A-Z0-9_]{0,19})-(?:#{2,}|N{2,}|\{N+\}|X{2,})")
+_IN_BANNER = re.compile(_PREFIX + r"-(?:#{2,}|N{2,}|\{N+\}|X{2,})")
 _NAMED_PREFIX = re.compile(
-    r"\b[Pp]refix\b(?:\s+is)?[\s:`*\"']{1,6}([A-Z][A-Z0-9_]{0,19})\b"
-    r"|\b[Ii][Dd]s?\b[^\nA-Z]{0,40}?([A-Z][A-Z0-9_]{0,19})-\d+"
+    r"\b[Pp]refix\b(?:\s+is)?(?:[\s:`*\"']{1,6}(?=[A-Z])|\s?[:`*\"'][\s:`*\"']{0,5})([A-Za-z][A-Za-z0-9_-]{0,29})\b"
+    rf"|\b[Ii][Dd]s?\b[^\n]{{0,40}}?{_PREFIX}-\d+"
 )
 _CLOSED = re.compile(
-    r"do not (?:append|add)\b|\bfile is (?:frozen|closed|read[- ]only)\b|\bno new (?:entries|lessons)\b",
-    re.IGNORECASE,
+    r"do not (?:append|add)(?: (?:(?:any|more|new|further) )*(?:anything|entries|lessons|more))?"
+    r"(?=[\s*_]*(?:[.!;,:)]|$)| (?:to (?:this|the|it)|here|below|any ?more|until|after|for now)\b)"
+    r"|\bfile is (?:frozen|closed|read[- ]only)\b|\bno new (?:entries|lessons)\b",
+    re.IGNORECASE | re.MULTILINE,
 )
+_NOTHING_FAILED = ("", "-", "none", "n/a", "na", "n/a - validated pattern")
 _ARCHIVE = re.compile(r"##[ \t]+Archived\b.*", re.IGNORECASE)
 
 
@@ -157,7 +164,7 @@ def prefix(document: Markdown) -> str:
 
 def free_prefix(context: str, taken: Iterable[str]) -> str:
     """A prefix that no other file has: the default one where it is free, else made of the context's name."""
-    used = set(taken)
+    used = {prefix.upper() for prefix in taken}
     if DEFAULT_PREFIX not in used:
         return DEFAULT_PREFIX
     base = re.sub(r"[^A-Z0-9]", "", context.upper())[:12]
@@ -166,11 +173,10 @@ def free_prefix(context: str, taken: Iterable[str]) -> str:
 
 
 def says_already(document: Markdown, lesson: Lesson) -> str:
-    """The id of an entry that holds the same lesson, or empty."""
+    """The id of an entry that holds the same lesson, or empty. An assumption is there by its own words."""
     for entry in entries(document):
-        if lesson.fix and key(entry.fields.get("fix", "")) == key(lesson.fix):
-            return entry.id
-        if lesson.rule and not lesson.graduated and key(entry.rule) == key(lesson.rule):
+        same_fix = key(entry.fields.get("fix", "")) == key(lesson.fix)
+        if same_fix if lesson.graduated else key(entry.rule) == key(lesson.rule):
             return entry.id
     return ""
 
@@ -181,15 +187,16 @@ def append(document: Markdown, lesson: Lesson, own_prefix: str, day: str) -> str
     Returns:
         Its id.
     """
-    there = entries(document)
-    number = max((entry.number for entry in there if entry.prefix == own_prefix), default=0) + 1
+    used = re.compile(rf"(?<![\w-]){re.escape(own_prefix)}-(\d{{1,9}})(?!\w)", re.IGNORECASE)
+    text = document.data.decode("utf-8", "replace")
+    number = max((int(found[1]) for found in used.finditer(text)), default=0) + 1
     identity = f"{own_prefix}-{number:03d}"
     block = "\n".join(
         [
             f"### {identity} — {_title(lesson.title)}",
             f"**Date:** {day}",
             f"**Context:** {_line(lesson.context)}",
-            f"**What failed:** {_line(lesson.failed) or VALIDATED}",
+            f"**What failed:** {_failed(lesson.failed)}",
             f"**Fix:** {_line(lesson.fix)}",
             f"**Prevention rule:** {_line(lesson.rule)}",
             "",
@@ -233,6 +240,8 @@ def candidate(document: Markdown, identity: str, today: date) -> tuple[Entry | N
         return None, f"{one_line(identity, 40)} is no entry that is not archived"
     if not entry.rule:
         return None, f"{entry.id} has no prevention rule"
+    if len(entry.rule) > LONGEST_RULE:
+        return None, f"the rule of {entry.id} is longer than {LONGEST_RULE:,} characters"
     held = entry.held_for(today)
     if held is None or held < HELD_DAYS:
         age = "does not say since when it holds" if held is None else f"is only {held} days old"
@@ -251,6 +260,11 @@ def shown(document: Markdown, most: int) -> Sequence[str]:
 
 def _title(text: str) -> str:
     return as_line(" ".join(text.split()[:MOST_WORDS]), 120)
+
+
+def _failed(text: str) -> str:
+    said = " ".join(text.casefold().replace("—", "-").replace("–", "-").split()).rstrip(".")
+    return VALIDATED if said in _NOTHING_FAILED else as_line(text)
 
 
 def _line(text: str) -> str:

@@ -118,13 +118,18 @@ class LongTerm:
                 versions.forget(number)
         return results[-1]
 
-    def undo(self) -> None:
+    def undo(self) -> tuple[list[str], list[str]]:
         """Take back the newest change that tau made of the file, byte for byte.
+
+        Returns:
+            The entries that are gone now, and those that are there again.
 
         Raises:
             JournalRefused: There is none, or the file was changed since.
         """
-        Versions(self._state, self._place.long_term, self._place.root).undo()
+        before, after = Versions(self._state, self._place.long_term, self._place.root).undo()
+        was, now = (lessons.shown(Markdown(data)) for data in (after, before))
+        return list((was - now).elements()), list((now - was).elements())
 
 
 def loaded(document: Markdown, max_chars: int) -> Loaded:

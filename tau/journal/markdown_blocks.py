@@ -98,6 +98,11 @@ class Item:
     markers: int
     edition: int = field(default=0, compare=False, repr=False)
 
+    @property
+    def holds_more(self) -> bool:
+        """Whether there is more in it than its text, such as a nested list: that goes when it is removed."""
+        return self.last > self.text_last
+
 
 @dataclass(frozen=True, slots=True)
 class Blocks:

@@ -53,6 +53,11 @@ def items(document: Markdown) -> list[OpenItem]:
     return listed
 
 
+def find(document: Markdown, text: str) -> OpenItem | None:
+    """The item that says what a text says, or None."""
+    return next((each for each in items(document) if key(each.text) == key(text)), None)
+
+
 def complete(document: Markdown) -> None:
     """Have the section and its three headings there, in their order; items above them go to the backlog."""
     section = document.section(TITLE) or document.add_section(TITLE, 2)
@@ -91,7 +96,7 @@ def move(document: Markdown, text: str, tier: str) -> bool:
     Returns:
         Whether it was there and in another one.
     """
-    found = next((each for each in items(document) if key(each.text) == key(text)), None)
+    found = find(document, text)
     if found is None or found.tier == tier:
         return False
     _shift(document, found.item, tier)
@@ -101,7 +106,7 @@ def move(document: Markdown, text: str, tier: str) -> bool:
 def resolve(document: Markdown, texts: Iterable[str], day: str) -> tuple[list[str], list[str]]:
     """Take out what is done, and say so in a quote: whoever counts bullets must not count it as open.
 
-    An item with open ones nested in it stays. The quote of an earlier day goes: its log has it.
+    An item with one nested in it that is not ticked stays. The quote of an earlier day goes: its log has it.
 
     Args:
         document: Of the context.
@@ -118,7 +123,7 @@ def resolve(document: Markdown, texts: Iterable[str], day: str) -> tuple[list[st
         if not found.done and key(found.text) not in wanted:
             continue
         nested = [item for item in document.items() if found.item.first < item.first <= found.item.last]
-        if any(item.checked is False for item in nested):
+        if any(item.checked is not True for item in nested):
             left.append(f"“{found.text}” stays: something in it is still open")
             wanted.pop(key(found.text), None)
         else:

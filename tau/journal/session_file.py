@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from tau.display import one_line
 from tau.journal.markdown import Markdown, as_line
+from tau.masking import mask
 
 Status: TypeAlias = Literal["in-progress", "paused", "done"]
 
@@ -27,6 +28,7 @@ MINUTE = "%Y-%m-%d %H:%M"
 
 LONGEST_TASK, LONGEST_ENTRY = 160, 300
 
+_BY_PERSON = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d user: ")
 _NAMES = "|".join(name.replace(" ", "[ _-]") for name in FIELDS)
 _FIELD = re.compile(
     rf"(?P<lead> ?(?:[-*+]\s+)?)(?P<bold>\*\*|__|`)?(?P<name>{_NAMES})"
@@ -55,6 +57,7 @@ class WorkSession:
 
     Attributes:
         name: Of the file, such as ``2026-08-12-amber.md``.
+        title: Its first heading, such as ``Session amber``; empty when there is none.
         status: None when it says none that is known.
         last_active: As written.
         task: The current task, on one line; empty when there is none.
@@ -68,6 +71,13 @@ class WorkSession:
     task: str = ""
     todo: str = ""
     log: tuple[str, ...] = field(default=(), repr=False)
+    title: str = ""
+
+    @property
+    def was_one_request(self) -> bool:
+        """Whether it was paused after a single request, and has no todo."""
+        asked = sum(_BY_PERSON.match(entry) is not None for entry in self.log)
+        return self.status == "paused" and not self.todo and asked == 1
 
 
 @dataclass(frozen=True)
@@ -125,8 +135,10 @@ def read(name: str, data: bytes) -> WorkSession:
     log = _entries(parts) if parts is not None else _log(document)
     found = {each: _place(document, each) for each in FIELDS}
     values = {each: _value(place.value) if place else "" for each, place in found.items()}
+    headings = document.headings()
     return WorkSession(
         name=name,
+        title=headings[0].title if headings else "",
         status=_STATUSES.get(values[STATUS].casefold()),
         last_active=values[LAST_ACTIVE],
         task=values[TASK],
@@ -160,8 +172,8 @@ def begun(title: str, at: datetime, task: str) -> bytes:
 
 
 def as_task(text: str) -> str:
-    """A text as it may stand for the current task."""
-    return _inline(text, LONGEST_TASK)
+    """A text as it may stand for the current task, without secrets."""
+    return _inline(mask(text), LONGEST_TASK)
 
 
 def put(document: Markdown, name: str, value: str) -> None:

@@ -12,6 +12,7 @@ from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal.markdown import Item, Markdown, as_line, edit
 from tau.journal.work_place import FOLDER, TODO, WorkPlace, write_new
+from tau.masking import mask
 
 _LONGEST_NAME = 60
 _LONGEST_ITEM = 300
@@ -76,10 +77,10 @@ def find(place: WorkPlace, written: str) -> str:
     """The path of a todo file from the root of the checkout, as a session or a person names it.
 
     That may be a path from the root, from `.memory/` or from `.memory/session/`, an absolute one, or the name
-    of a file of `.memory/todo/`, with or without ``.md``.
+    of a file of `.memory/todo/`, with or without ``.md``. No other file is one, whatever way it is named.
 
     Raises:
-        JournalRefused: There is none of that name in the checkout.
+        JournalRefused: There is none of that name in `.memory/todo/`, or it is a link.
     """
     for path in _candidates(place, written):
         try:
@@ -89,7 +90,7 @@ def find(place: WorkPlace, written: str) -> str:
         return path
     there = place.files(TODO)
     hint = f"todo files: {', '.join(map(one_line, there[:10]))}" if there else "/todo new TITLE makes one"
-    raise JournalRefused(f'There is no todo file "{one_line(written, 120)}"', hint)
+    raise JournalRefused(f'There is no todo file "{one_line(written, 120)}" in {FOLDER}/{TODO}', hint)
 
 
 def read(place: WorkPlace, path: str) -> Todo:
@@ -121,12 +122,12 @@ def all_of(place: WorkPlace) -> list[Todo]:
 
 
 def make(place: WorkPlace, title: str) -> Todo:
-    """Make a todo file with a title and no items.
+    """Make a todo file with a title, without secrets, and no items.
 
     Raises:
         JournalRefused: The title is none, or the file cannot be written.
     """
-    heading = as_line(title, _LONGEST_ITEM)
+    heading = as_line(mask(title), _LONGEST_ITEM)
     words = re.findall(r"[^\W_]+", heading.casefold())
     base = "-".join(words)[:_LONGEST_NAME].rstrip("-")
     if not base:
@@ -143,12 +144,12 @@ def make(place: WorkPlace, title: str) -> Todo:
 
 
 def add(place: WorkPlace, path: str, text: str) -> Todo:
-    """Add an item behind the last one.
+    """Add an item behind the last one, without secrets.
 
     Raises:
         JournalRefused: The text is none, or the file cannot be changed.
     """
-    line = as_line(text, _LONGEST_ITEM)
+    line = as_line(mask(text), _LONGEST_ITEM)
     if not line:
         raise JournalRefused("An item is a few words", "/todo add TEXT")
 
@@ -215,7 +216,7 @@ def _boxes(document: Markdown) -> list[Item]:
 
 
 def _candidates(place: WorkPlace, written: str) -> list[str]:
-    """Where a todo file may be, as paths from the root without ``..``."""
+    """Where a todo file may be in `.memory/todo/`, as paths from the root without ``..``."""
     if not written.strip() or "\0" in written:
         return []
     path = PurePosixPath(written.strip())
@@ -226,9 +227,9 @@ def _candidates(place: WorkPlace, written: str) -> list[str]:
         for name in (path, path.with_name(f"{path.name}.md") if path.name else path):
             whole = Path(os.path.normpath(place.root / start / name))
             try:
-                inside = whole.relative_to(place.root).as_posix()
+                inside = whole.relative_to(place.folder / TODO).as_posix()
             except ValueError:
                 continue
-            if inside.endswith(".md") and inside not in found:
-                found.append(inside)
+            if inside.endswith(".md") and (path_in := f"{FOLDER}/{TODO}/{inside}") not in found:
+                found.append(path_in)
     return found

@@ -64,8 +64,11 @@ class Versions:
         with self._opened() as folder:
             self._drop(number, folder)
 
-    def undo(self) -> None:
+    def undo(self) -> tuple[bytes, bytes]:
         """Put back what the file held before the newest change, byte for byte.
+
+        Returns:
+            What that change had put in the place of what: before and after it.
 
         Raises:
             JournalRefused: There is no change to take back, or the file was changed since; it is untouched.
@@ -73,15 +76,15 @@ class Versions:
         """
         with self._opened() as folder:
             for number in sorted(self._numbers(folder), reverse=True):
-                made = self._put_back(number, folder)
+                before, after = (fs.read_file(name, folder)[0] for name in (_before(number), _after(number)))
+                made = self._put_back(number, before, after)
                 self._drop(number, folder)
                 if made:  # one that was kept, and then never made, is passed over
-                    return
+                    return before, after
         raise JournalRefused(f"There is no change of {one_line(str(self._path))} to undo")
 
-    def _put_back(self, number: int, folder: int) -> bool:
+    def _put_back(self, number: int, before: bytes, after: bytes) -> bool:
         """Whether the file held what a change left; it then holds what was there before."""
-        before, after = (fs.read_file(name, folder)[0] for name in (_before(number), _after(number)))
 
         def put_back(document: Markdown) -> None:
             if document.data not in (before, after):

@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # a project without a work log starts without them
 
 UNDONE_BY = "/work undo takes it back"
 
+_MOST_UNDONE = 10
+"""Entries of a change that was taken back that are shown."""
+
 
 def _none_read(files: Sequence[str]) -> tuple[list[str], list[str]]:
     return [], list(files)
@@ -104,7 +107,7 @@ class WorkDesk:
         Raises:
             TauError: It cannot be written.
         """
-        if not self.place().on:
+        if not self.place().on and not self.kept_as:
             return False
         from tau.journal.session_file import LogLine
 
@@ -144,15 +147,25 @@ class WorkDesk:
             notices.append(loaded.notice)
         session, todo = None, None
         resumed: tuple[str, ...] = ()
-        with self.sessions.lock:
-            try:
-                session, resumed = self.sessions.session(), self.sessions.taken_up_at
-                todo = self.todos.active()
-            except JournalRefused as error:
-                notices.append(error.line())
+        try:
+            session, resumed = self.sessions.glance()
+            todo = self.todos.of(session) if session is not None else None
+        except JournalRefused as error:
+            notices.append(error.line())
         kinds = (work_place.PLAN, work_place.TODO, work_place.REVIEWS)
         linked = [path for kind in kinds for path in work_place.links(place, kind, work_shown.MOST_LINKED)]
         return work_shown.for_prompt(loaded.text, session, todo, resumed, linked)
+
+    def listed(self) -> str:
+        """That the long-term memory stands in every prompt, and how long it is, in a line; or empty."""
+        try:
+            place = self.place()
+            if not place.on:
+                return ""
+            count = sum(1 for line in self._long_term(place).document().lines() if line.text.strip())
+        except TauError as error:
+            return f"{SHOWN} is not loaded: {error.line()}"
+        return f"{SHOWN}  {count} line{'' if count == 1 else 's'}, of the project's work log, in every prompt"
 
     def begin(self) -> list[str]:
         """Begin an interactive conversation: what is missing of the layout is made, files that are done go.
@@ -171,7 +184,8 @@ class WorkDesk:
             offers = self.sessions.offers()
         except TauError as error:
             return [error.line()]
-        return ["\n".join(work_shown.offered(offers))] if offers else []
+        lines = ["\n".join(work_shown.offered(offers))] if offers else []
+        return [*lines, *self.sessions.take_troubles()]
 
     # Lessons --------------------------------------------------------------------------------------
 
@@ -212,8 +226,9 @@ class WorkDesk:
         Raises:
             TauError: There is none, or the file was changed since.
         """
-        self._long_term(self.sessions.in_use()).undo()
-        return f"Undone: {SHOWN} is as it was before tau's last change of it"
+        gone, back = self._long_term(self.sessions.in_use()).undo()
+        said = [*_counted("taken out", gone), *_counted("put back", back)]
+        return f"Undone in {SHOWN}: {'; '.join(said) or 'it is as it was before the last change'}"
 
     # Closing --------------------------------------------------------------------------------------
 
@@ -228,26 +243,38 @@ class WorkDesk:
         place = self.sessions.in_use()
         return work_wrap.ask(self._long_term(place).document(), self.sessions.session())
 
+    def check_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> None:
+        """Whether an answer can be used.
+
+        Raises:
+            WrapInvalid: It cannot.
+        """
+        from tau.journal import work_wrap
+
+        work_wrap.read(answer)
+
     def apply_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> Wrapped:
         """Write the lessons that a session is distilled to, take out what is stale, and set it done.
 
         Raises:
             WrapInvalid: The answer is none that can be used; nothing was written.
-            TauError: A file cannot be written; the session is not set done.
+            TauError: The long-term memory cannot be written; nothing was, and the session is not set done.
         """
         from tau.journal import work_wrap
         from tau.journal.session_file import LogLine
-        from tau.journal.wrapping import Wrapped
+        from tau.journal.wrapping import Wrapped, look_at
 
         wrapped = work_wrap.apply(answer, self._long_term(self.sessions.in_use()), self.backing)
         lines = list(wrapped.lines)
         if wrapped.recorded and session.origin:
-            lines.append(
-                "Look at what was recorded: in this session content came from outside "
-                f"({one_line(session.origin, 200)})"
-            )
-        if path := self.sessions.close(LogLine(session.now, "agent", f"wrapped up: {wrapped.summary}")):
-            lines.append(f"{one_line(path)} is done: it goes at the next start")
+            lines.append(look_at(session.origin))
+        try:
+            path = self.sessions.close(LogLine(session.now, "agent", f"wrapped up: {wrapped.summary}"))
+        except TauError as error:
+            lines.append(f"The session is not set done: {error.line()}")
+        else:
+            if path:
+                lines.append(f"{one_line(path)} is done: it goes at the next start")
         return Wrapped(lines, wrapped.questions)
 
     # ----------------------------------------------------------------------------------------------
@@ -256,6 +283,13 @@ class WorkDesk:
         from tau.journal.long_term import LongTerm
 
         return LongTerm(place, self._settings.places.state)
+
+
+def _counted(what: str, entries: Sequence[str]) -> list[str]:
+    """What became of entries, each shown; of many the first ones."""
+    more = [f"and {len(entries) - _MOST_UNDONE} more"] if len(entries) > _MOST_UNDONE else []
+    listed = [*(f"“{each}”" for each in entries[:_MOST_UNDONE]), *more]
+    return [f"{what}: {'; '.join(listed)}"] if listed else []
 
 
 def recorded(outcome: Outcome) -> str:

@@ -50,19 +50,22 @@ class WorkLog:
 
     # Looking ------------------------------------------------------------------------------------
 
-    def sessions(self) -> list[WorkSession]:
-        """The files that can be read, those written last first.
+    def sessions(self) -> tuple[list[WorkSession], list[str]]:
+        """The files that can be read, those written last first, and why others cannot be, a line each.
 
         Raises:
             JournalRefused: The folder cannot be read.
         """
-        found = []
+        found, unread = [], []
         for name in self._place.files(SESSION):
             try:
-                found.append((self._written(name), name, self.read(name)))
-            except JournalRefused:
+                found.append((self._written(name), name, self._read(name)))
+            except FileNotFoundError:  # it was done, and another window has deleted it
                 continue
-        return [session for _, _, session in sorted(found, key=lambda each: each[:2], reverse=True)]
+            except JournalRefused as error:
+                unread.append(error.line())
+        listed = [session for _, _, session in sorted(found, key=lambda each: each[:2], reverse=True)]
+        return listed, unread
 
     def read(self, name: str) -> WorkSession:
         """One file.
@@ -71,14 +74,21 @@ class WorkLog:
             JournalRefused: It is not there or cannot be read.
         """
         try:
-            return session_file.read(name, self._place.read(path_of(name), LARGEST_SESSION))
+            return self._read(name)
         except FileNotFoundError:
             raise JournalRefused(f"{one_line(path_of(name))} is not there any more") from None
 
     def is_held(self, name: str) -> bool:
         """Whether a living conversation of this person writes the file, here or in another process."""
-        with self._lock_file(name) as descriptor:
-            return not _locked(descriptor, fcntl.LOCK_SH)
+        with self._locks() as folder:
+            try:
+                descriptor = fs.open_file(self._lock_of(name), folder)
+            except FileNotFoundError:
+                return False
+            try:
+                return not _locked(descriptor, fcntl.LOCK_SH)
+            finally:
+                os.close(descriptor)
 
     # Holding ------------------------------------------------------------------------------------
 
@@ -91,13 +101,12 @@ class WorkLog:
         with self._lock:
             if name in self._held:
                 return True
-            with self._lock_file(name) as descriptor:
-                until = time.monotonic() + PATIENCE
-                while not _locked(descriptor, fcntl.LOCK_EX):
-                    if time.monotonic() > until:
-                        return False
-                    time.sleep(_PAUSE)
-                self._held[name] = os.dup(descriptor)
+            until = time.monotonic() + PATIENCE
+            while (descriptor := self._locked_file(name)) is None:
+                if time.monotonic() > until:
+                    return False
+                time.sleep(_PAUSE)
+            self._held[name] = descriptor
             return True
 
     def release(self, name: str) -> None:
@@ -105,6 +114,8 @@ class WorkLog:
         with self._lock:
             descriptor = self._held.pop(name, None)
             if descriptor is not None:
+                with suppress(JournalRefused), self._locks() as folder:  # nobody else has it: it is locked
+                    os.unlink(self._lock_of(name), dir_fd=folder)
                 with suppress(OSError):
                     fcntl.flock(descriptor, fcntl.LOCK_UN)
                 os.close(descriptor)
@@ -127,11 +138,16 @@ class WorkLog:
         data = session_file.begun(f"Session {called}", at, task)
         for number in range(1, _MOST_NAMED):
             name = f"{base}.md" if number == 1 else f"{base}-{number}.md"
-            try:
+            if self._is_own(name) or self._is_there(name) or not self.hold(name):
+                continue
+            try:  # it is held before anybody can see it
                 write_new(self._place, SESSION, name, data)
             except FileExistsError:
+                self.release(name)
                 continue
-            self.hold(name)
+            except BaseException:
+                self.release(name)
+                raise
             return name
         raise JournalRefused(f"There are too many files called {base} in {FOLDER}/{SESSION}")
 
@@ -200,7 +216,7 @@ class WorkLog:
         Raises:
             JournalRefused: The folder cannot be read.
         """
-        for session in self.sessions():
+        for session in self.sessions()[0]:
             if session.status == "done":
                 with suppress(JournalRefused, OSError):
                     self._drop(session.name)
@@ -217,6 +233,16 @@ class WorkLog:
 
     # ---------------------------------------------------------------------------------------------
 
+    def _is_own(self, name: str) -> bool:
+        with self._lock:
+            return name in self._held
+
+    def _is_there(self, name: str) -> bool:
+        return os.path.lexists(self._place.folder / SESSION / name)
+
+    def _read(self, name: str) -> WorkSession:
+        return session_file.read(name, self._place.read(path_of(name), LARGEST_SESSION))
+
     def _written(self, name: str) -> int:
         """When a file was written last, in nanoseconds; 0 when it is gone."""
         try:
@@ -226,11 +252,32 @@ class WorkLog:
             return 0
         return stamp.mtime_ns if stamp else 0
 
-    @contextmanager
-    def _lock_file(self, name: str) -> Iterator[int]:
-        """The file whose lock stands for a session's file, open; the lock goes with its last descriptor."""
+    def _lock_of(self, name: str) -> str:
+        """The name of the file whose lock stands for a session's file; it is there while that is held."""
         path = os.fsencode(self._place.folder / SESSION / name)
-        own = f"{sha256(path).hexdigest()[:32]}.lock"
+        return f"{sha256(path).hexdigest()[:32]}.lock"
+
+    def _locked_file(self, name: str) -> int | None:
+        """That file, open and locked until it is closed; None when somebody else has it."""
+        with self._locks() as folder:
+            own = self._lock_of(name)
+            descriptor = fs.open_for_append(own, folder)
+            try:
+                if _locked(descriptor, fcntl.LOCK_EX) and _is_named(descriptor, own, folder):
+                    kept, descriptor = descriptor, -1
+                    return kept
+                return None
+            finally:
+                if descriptor >= 0:
+                    os.close(descriptor)
+
+    @contextmanager
+    def _locks(self) -> Iterator[int]:
+        """The open folder of the files whose locks stand for files of sessions.
+
+        Raises:
+            JournalRefused: The state directory cannot be written.
+        """
         try:
             make_private(self._state)
             above = os.open(self._state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -239,7 +286,7 @@ class WorkLog:
                 try:
                     folder, _ = fs.open_or_make_directory("held", journal)
                     try:
-                        descriptor = fs.open_for_append(own, folder)
+                        yield folder
                     finally:
                         os.close(folder)
                 finally:
@@ -249,15 +296,19 @@ class WorkLog:
         except OSError as error:
             shown = one_line(str(self._state))
             raise JournalRefused(f"{shown} cannot be written: {error.strerror}") from error
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
 
 
 def path_of(name: str) -> str:
     """The path of a session's file from the root of the checkout."""
     return f"{FOLDER}/{SESSION}/{name}"
+
+
+def _is_named(descriptor: int, name: str, folder: int) -> bool:
+    """Whether an open file still has its name: who let go of it meanwhile has removed it."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
 
 
 def _locked(descriptor: int, kind: int) -> bool:

@@ -34,6 +34,9 @@ SECTIONS: dict[str, str] = {
 }
 """The six sections of the long-term memory, each with what belongs there."""
 
+WISHES = ("Preferences", "Always and Never")
+"""The sections of what the person wants."""
+
 LARGEST = 1_000_000
 """Bytes of a file that are read."""
 

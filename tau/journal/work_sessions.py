@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -40,7 +42,8 @@ class WorkSessions:
     Attributes:
         place: As given.
         current: The name of the file in hand; empty while there is none.
-        lock: Held while the file in hand is looked at and changed.
+        lock: Held while the file in hand is changed, which may wait for other processes; prompts do not wait
+            for it: see `glance`.
     """
 
     def __init__(self, settings: Settings, place: Callable[[], WorkPlace]) -> None:
@@ -51,7 +54,8 @@ class WorkSessions:
         self._resumed: _Resumed | None = None
         self._listed: list[str] = []
         self._log: WorkLog | None = None
-        self._troubles: list[str] = []
+        self._troubles: deque[str] = deque()
+        self._unread: list[str] = []
 
     def in_use(self) -> WorkPlace:
         """The same, where it is in use.
@@ -66,19 +70,30 @@ class WorkSessions:
         return place
 
     def take_troubles(self) -> list[str]:
-        """What the person is to be told of files that were let go of since the last call, a line each."""
-        with self.lock:
-            troubles, self._troubles = self._troubles, []
-            return troubles
+        """What the person is to be told since the last call of files let go of or not read, a line each."""
+        troubles: list[str] = []
+        with suppress(IndexError):
+            while True:
+                troubles.append(self._troubles.popleft())
+        return troubles
 
     def drop_done(self, place: WorkPlace) -> None:
         """Delete the files that are done, as `WorkLog.drop_done`."""
         self._work_log(place).drop_done()
 
-    @property
-    def taken_up_at(self) -> tuple[str, ...]:
-        """The last entries of the file in hand as it was taken up; empty when it was begun here."""
-        return self._resumed.log if self._resumed and self._resumed.name == self.current else ()
+    def glance(self) -> tuple[WorkSession | None, tuple[str, ...]]:
+        """The file in hand as it is on the disk, and the last entries it had when it was taken up.
+
+        Waits for no change that is under way. There are no entries of a file that was begun here.
+
+        Raises:
+            TauError: It cannot be read.
+        """
+        name, resumed = self.current, self._resumed
+        if not name:
+            return None, ()
+        session = WorkLog(self.in_use(), self._settings.places.state).read(name)
+        return session, resumed.log if resumed is not None and resumed.name == name else ()
 
     def note(self, lines: Sequence[LogLine], *, called: str, request: str = "") -> str:
         """Log what happened, in the session's file in hand; one is begun where there is none.
@@ -90,13 +105,15 @@ class WorkSessions:
                 current task of a file that says none.
 
         Returns:
-            The name of the file; empty where the folder is not in use.
+            The name of the file; empty where the folder was not in use and is not.
 
         Raises:
-            TauError: It cannot be written.
+            TauError: It cannot be written, also since the folder is not in use any more.
         """
         with self.lock:
             place = self.place()
+            if not place.on and self.current:
+                raise JournalRefused(place.notice or f"{one_line(str(place.folder))} is not there any more")
             if not place.on:
                 return ""
             log = self._work_log(place)
@@ -113,8 +130,8 @@ class WorkSessions:
     @property
     def kept_as(self) -> str:
         """What leads back to the file in hand, for `adopt`; empty while there is none."""
-        with self.lock:
-            return str(root_of(self._settings.directory) / path_of(self.current)) if self.current else ""
+        name = self.current
+        return str(root_of(self._settings.directory) / path_of(name)) if name else ""
 
     def adopt(self, kept: str) -> bool:
         """Go on with the file that an earlier run of this conversation wrote, where nobody else does.
@@ -154,7 +171,10 @@ class WorkSessions:
                 log.release(name)
 
     def offers(self) -> list[Offer]:
-        """Work to resume, the newest first: paused or in progress, and in no living conversation.
+        """Work to resume: paused or in progress, and in no living conversation.
+
+        The newest is first; what was paused after a single request, without a todo, as one-shots leave it,
+        comes behind all else.
 
         Raises:
             TauError: The folder cannot be read.
@@ -166,7 +186,8 @@ class WorkSessions:
         """Take up another session's file; the one in hand is paused.
 
         Args:
-            which: Its number in the list that was shown last, or its name, with or without ``.md``.
+            which: Its number in the list that was shown last, the name of its file, with or without ``.md``,
+                or the name that its title says, such as ``amber`` of ``Session amber``.
 
         Returns:
             What it says.
@@ -194,6 +215,34 @@ class WorkSessions:
             self._leave_for(name)
             self._resumed = _Resumed(name, offer.last)
             return offer
+
+    def drop(self, which: str) -> WorkSession:
+        """Set another session's file done, so that it is offered no more and goes at the next start.
+
+        Args:
+            which: As of `resume`.
+
+        Returns:
+            What it said.
+
+        Raises:
+            TauError: There is none, it is in hand, held by another conversation, or cannot be written.
+        """
+        with self.lock:
+            place = self.in_use()
+            log = self._work_log(place)
+            name = self._named(place, which)
+            shown = one_line(path_of(name))
+            if name == self.current:
+                raise JournalRefused(f"{shown} is the work in hand", "/wrap closes it")
+            if not log.hold(name):
+                raise JournalRefused(f"{shown} is written by another window of tau")
+            try:
+                session = log.read(name)
+                log.set_status(name, "done")
+            finally:
+                log.release(name)
+            return session
 
     def new(self, called: str, task: str) -> str:
         """Begin a session's file; the one in hand is paused. Returns its path.
@@ -261,13 +310,17 @@ class WorkSessions:
 
     def _offers(self, place: WorkPlace) -> list[Offer]:
         log = self._work_log(place)
+        listed, unread = log.sessions()
+        self._troubles.extend(line for line in unread if line not in self._unread)
+        self._unread = unread
         open_work = [
             work_shown.offer(place, session)
-            for session in log.sessions()
+            for session in listed
             if session.status in ("paused", "in-progress")
             and session.name != self.current
             and not log.is_held(session.name)
         ]
+        open_work.sort(key=lambda offer: offer.session.was_one_request)
         self._listed = [offer.session.name for offer in open_work]
         return open_work
 
@@ -291,6 +344,15 @@ class WorkSessions:
         for name in (wanted, f"{wanted}.md"):
             if name in there:
                 return name
+        said = {f"session {which}".casefold(), which.casefold()}
+        titled = [each for each in self._work_log(place).sessions()[0] if each.title.casefold() in said]
+        if len(titled) == 1:
+            return titled[0].name
+        if titled:
+            raise JournalRefused(
+                f'Several session files are called "{one_line(which, 80)}"',
+                f"name one: {', '.join(one_line(each.name) for each in titled[:5])}",
+            )
         raise JournalRefused(
             f'There is no session file "{one_line(which, 80)}" in {FOLDER}/session', "/work lists them"
         )

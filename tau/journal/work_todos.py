@@ -30,7 +30,15 @@ class WorkTodos:
         """
         with self._sessions.lock:
             session = self._sessions.session()
-            return self._todo_of(self._sessions.in_use(), session) if session is not None else None
+            return self.of(session) if session is not None else None
+
+    def of(self, session: WorkSession) -> Todo | None:
+        """The active todo of a session's file as it was read; None when there is none.
+
+        Raises:
+            TauError: It cannot be read.
+        """
+        return self._todo_of(self._sessions.in_use(), session)
 
     def files(self) -> list[Todo]:
         """The files of `.memory/todo/`.

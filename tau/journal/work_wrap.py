@@ -9,14 +9,13 @@ from typing import Any
 from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal import lessons
-from tau.journal.fence import fenced
 from tau.journal.lessons import Learned, Lesson
 from tau.journal.long_term import LongTerm
 from tau.journal.markdown import Markdown
 from tau.journal.session_file import WorkSession
 from tau.journal.work_log import path_of
-from tau.journal.work_place import SECTIONS, SHOWN
-from tau.journal.wrapping import Question, WrapAsk, WrapInvalid
+from tau.journal.work_place import SECTIONS, SHOWN, WISHES
+from tau.journal.wrapping import Question, WrapAsk, WrapInvalid, end_of
 
 KEY = "memory"
 
@@ -25,9 +24,6 @@ SCANS = ("correction", "struggle", "decision", "preference")
 UNDONE_BY = "/work undo takes it back"
 
 _MOST_CHARS = 60_000
-_FEW = 3
-"""Entries that are taken out without a question, whatever share of all they are."""
-
 _RULES = """\
 Distil the session for the project's long-term memory by five scans in turn; do not free-associate.
 1. correction: did the person change or turn back something? The preference or rule behind it.
@@ -84,11 +80,20 @@ Backing = Callable[[Sequence[str]], tuple[list[str], list[str]]]
 
 def ask(long_term: Markdown, session: WorkSession | None) -> WrapAsk:
     """What to ask of the model that reads the session."""
-    material = [fenced(f"long-term memory {SHOWN}", _end_of(long_term.data.decode("utf-8", "replace")))]
+    material = [(f"long-term memory {SHOWN}", _end_of(long_term.data.decode("utf-8", "replace")))]
     if session is not None:
-        log = _end_of("\n".join(session.log))
-        material.append(fenced(f"the session's log {path_of(session.name)}", log))
-    return WrapAsk(KEY, _RULES.replace("SECTIONS", ", ".join(SECTIONS)), "\n\n".join(material))
+        material.append((f"the session's log {path_of(session.name)}", _end_of("\n".join(session.log))))
+    return WrapAsk(KEY, _RULES.replace("SECTIONS", ", ".join(SECTIONS)), material)
+
+
+def read(answer: Mapping[str, Any]) -> tuple[list[tuple[str, Learned]], list[_Prune]]:
+    """What the model found: lessons, each with its scan, and entries to take out.
+
+    Raises:
+        WrapInvalid: The answer is none that can be used.
+    """
+    wanted = [_lesson_of(each) for each in _objects(answer, "lessons")]
+    return wanted, [_prune_of(each) for each in _objects(answer, "prune")]
 
 
 def apply(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing) -> Distilled:
@@ -103,8 +108,7 @@ def apply(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing) -> D
         WrapInvalid: The answer is none that can be used; nothing was written.
         JournalRefused: The file cannot be written; it is as it was.
     """
-    wanted = [_lesson_of(each) for each in _objects(answer, "lessons")]
-    prunes = [_prune_of(each) for each in _objects(answer, "prune")]
+    wanted, prunes = read(answer)
     known = long_term.titles()
     refused: list[str] = []
     passed: list[tuple[Lesson, str]] = []
@@ -122,7 +126,7 @@ def apply(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing) -> D
         for title in known
         if (section := lessons.section_of(document, title)) is not None
     )
-    asks = len(prunes) > _FEW and len(prunes) > total / 2
+    asks = len(prunes) > total / 2
     done = long_term.change(lambda document: _changed(document, passed, () if asks else prunes))
     lines = [*done.recorded, *done.pruned, *refused, *done.refused]
     if done.recorded or done.pruned:
@@ -153,6 +157,9 @@ def _changed(document: Markdown, wanted: Sequence[tuple[Lesson, str]], prunes: S
         except JournalRefused as error:
             done.refused.append(f"Not pruned: {one_line(prune.entry, 120)} — {error.line()}")
             continue
+        if entry.item is not None and entry.item.holds_more:
+            done.refused.append(f"Not pruned: {entry.shown} — it has something nested in it")
+            continue
         lessons.take_out(document, entry)
         done.pruned.append(
             f"Pruned from {one_line(prune.section, 60)}: {entry.shown} — {one_line(prune.reason, 200)}"
@@ -174,14 +181,17 @@ def _question(prunes: Sequence[_Prune], total: int, long_term: LongTerm) -> Ques
 
 
 def _judge(lesson: Lesson, learned: Learned, scan: str, backing: Backing) -> None:
-    """A correction is a medium signal, a preference a strong one; what is of the code is backed in any case.
+    """A correction is a medium signal, a preference a strong one; what is of the code is backed.
+
+    What the person wants may name a file or a command without being about it; elsewhere that is about code.
 
     Raises:
         JournalRefused: It may not be written.
     """
     if scan not in SCANS:
         raise JournalRefused(f'There is no scan "{one_line(scan, 40)}"', ", ".join(SCANS))
-    of_code = lesson.section == lessons.CODE or (learned.about_code and scan != "preference")
+    is_wish = scan == "preference" and lesson.section in WISHES
+    of_code = learned.about_code or (not is_wish and lessons.is_about_code(lesson))
     if scan == "correction" or of_code:
         read, unread = backing(learned.files)
         lessons.judge(lesson, learned, read=read, unread=unread)
@@ -219,8 +229,4 @@ def _text(given: Mapping[str, Any], key: str, of: str) -> str:
 
 
 def _end_of(text: str) -> str:
-    """A text, or its end where it is too long."""
-    if len(text) <= _MOST_CHARS:
-        return text
-    cut = text[-_MOST_CHARS:]
-    return f"[the beginning is left out]\n{cut[cut.find(chr(10)) + 1 :]}"
+    return end_of(text, _MOST_CHARS)

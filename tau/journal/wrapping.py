@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from tau.display import one_line
 from tau.errors import TauError
 
 
@@ -42,12 +43,13 @@ class WrapAsk:
     Attributes:
         key: Under which key of the one JSON object its answer stands, such as ``session_log``.
         rules: What to answer there: keys, kinds of values, rules.
-        material: The files it should know, fenced as data; empty when there are none.
+        material: The files it should know: for each what it is, and its text. The beginning of a long one is
+            left out where the model's window has no room for it.
     """
 
     key: str
     rules: str
-    material: str = ""
+    material: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,19 @@ class Wrapped:
     questions: Sequence[Question] = field(default_factory=tuple)
 
 
+def end_of(text: str, most: int) -> str:
+    """A text, or its end in whole lines where it is longer than so many characters."""
+    if len(text) <= most:
+        return text
+    cut = text[len(text) - most :]
+    return f"[the beginning is left out]\n{cut[cut.find(chr(10)) + 1 :]}"
+
+
+def look_at(origin: str) -> str:
+    """What to tell where something was kept for good of a session that content from outside came into."""
+    return f"Look at what was recorded: in this session content came from outside ({one_line(origin, 200)})"
+
+
 class WrapDesk(Protocol):
     """A desk that `/wrap` closes. Its methods block, and may be called from any thread."""
 
@@ -89,6 +104,18 @@ class WrapDesk(Protocol):
 
         Raises:
             TauError: The files cannot be read.
+        """
+        ...
+
+    def check_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> None:
+        """Whether an answer can be used. Writes nothing.
+
+        Args:
+            answer: As of `apply_wrap`.
+            session: The session.
+
+        Raises:
+            WrapInvalid: It cannot.
         """
         ...
 

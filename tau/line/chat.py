@@ -14,10 +14,12 @@ from tau.conversation.commands import is_command
 from tau.conversation.own_commands import own_command
 from tau.conversation.state import (
     CommandResult,
+    ConversationState,
     OpenRequest,
     PromptListing,
     Quit,
     Refused,
+    Said,
     Switched,
 )
 from tau.errors import TauError
@@ -96,6 +98,17 @@ class _Chat:
         self._turns = TurnRunner(conversation, signals, terminal)
         self._introduce_later = False
         self._draft = ""
+        self._told_aside = ""
+        conversation.watch(self._tell_wrapping)
+
+    def _tell_wrapping(self, state: ConversationState) -> None:
+        """Say that `/wrap` reads the session, once it does: what is refused at once waits for nothing."""
+        from tau.conversation.wrapping import WRAPPING
+
+        aside = state.aside if state.summarizing else ""
+        if aside == WRAPPING != self._told_aside:
+            note(f"✻ {WRAPPING}… Ctrl-C cancels")
+        self._told_aside = aside
 
     async def answer(self, lines: AsyncIterator[str]) -> int:
         """Take each line as a message or command.
@@ -112,7 +125,7 @@ class _Chat:
                 result = await self._command(line)
                 if isinstance(result, Quit):
                     break
-                if isinstance(result, Refused):
+                if isinstance(result, Refused) or (isinstance(result, Said) and result.refused):
                     code = max(code, Outcome.FAILED)
                 continue
             if not prepared:
@@ -164,8 +177,6 @@ class _Chat:
         """Run a slash command and show what it gave."""
         if line.split(maxsplit=1)[0].lower() == "/compact":
             note("✻ Summarizing… Ctrl-C cancels")
-        elif line.split(maxsplit=1)[0].lower() == "/wrap":
-            note("✻ Looking at the session… Ctrl-C cancels")
         result = await self._turns.command(line)
         while isinstance(result, PromptListing) and result.earlier is not None:
             result = await self._conversation.earlier_prompts(result)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tau.line.person import Terminal
 
 _SIGNS: dict[DiffKind, tuple[str, str]] = {"added": ("+", "green"), "removed": ("-", "red")}
+_TARGET = 120
+"""Characters that the first line has of an argument that stands whole below it."""
 
 
 class Questions:
@@ -85,10 +87,11 @@ def question_lines(asked: ApprovalAsked) -> list[tuple[str, str]]:
     Lines of a value are indented and names are not, so that no value can look like another argument.
     """
     diff = parse(asked.preview) if asked.preview else None
-    verb, named = asks_to(asked.tool, creates=diff is not None and diff.creates)
-    target = asked.arguments.get(named)
-    about = f" {_flat(target)}" if isinstance(target, str) else ""
-    lines = [(f"{one_line(asked.tool, 60)} asks to {verb}{about}", "bold")]
+    asks = asks_to(asked.tool, asked.arguments, creates=diff is not None and diff.creates)
+    # What is not in the lines below stands whole in the first one.
+    target = _flat(asks.target) if diff is not None else one_line(_flat(asks.target), _TARGET)
+    about = " ".join(filter(None, [asks.verb, target, asks.where]))
+    lines = [(f"{one_line(asked.tool, 60)} asks to {about}", "bold")]
     if diff is None:
         lines += [(f"  {line}", "") for line in spelled_out(asked.preview).split("\n") if asked.preview]
         lines += _call_lines(asked)

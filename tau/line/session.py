@@ -81,9 +81,11 @@ async def opened(
 def show_result(result: CommandResult) -> None:
     """Render what a slash command gave, on stderr."""
     match result:
+        case Said(lines=lines, refused=refused):
+            for line in [*lines, *refused]:
+                note(line)
         case (
-            Said(lines=lines)
-            | SessionListing(lines=lines)
+            SessionListing(lines=lines)
             | ModelListing(lines=lines)
             | ToolListing(lines=lines)
             | MemoryListing(lines=lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ ROOM = 20_000
 """Characters of content in an answer; clients cut, or refuse, what is much longer."""
 
 _LONGEST_REFUSAL = 600
+_PLACE = re.compile(r"(.*) - at `\$\.(\w+)`", re.DOTALL)
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +59,7 @@ class Offer:
         arguments: The class of its arguments, from which their schema is made.
         work: Does it. Blocks, and is called on threads.
         writes: Whether it changes task memory.
+        purges: Whether it may delete old tasks on the way.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Offer:
     arguments: type[msgspec.Struct]
     work: Callable[[Any, Caller], str]
     writes: bool = False
+    purges: bool = False
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments: an object."""
@@ -81,7 +85,7 @@ def answer(offer: Offer, arguments: Mapping[str, Any], caller: Caller) -> Answer
         return Answer(_safe(offer.work(made, caller)))
     except msgspec.ValidationError as error:
         takes = ", ".join(field.name for field in msgspec.structs.fields(offer.arguments)) or "no arguments"
-        reason = f"{offer.name} was called with other arguments than it takes: {error} ({takes})"
+        reason = f"{offer.name} was called with other arguments than it takes: {_named(error)} ({takes})"
     except TauError as error:
         reason = error.line()
     except Refused as error:
@@ -94,13 +98,25 @@ def answer(offer: Offer, arguments: Mapping[str, Any], caller: Caller) -> Answer
     return Answer(one_line(_safe(reason), _LONGEST_REFUSAL), failed=True)
 
 
+def _named(error: msgspec.ValidationError) -> str:
+    """What is wrong with which argument: the library says where it stands as a path, as in ``$.limit``."""
+    return _PLACE.sub(r"argument \2: \1", str(error))
+
+
 def _safe(text: str) -> str:
     return visible(mask_content(text))
 
 
 # Arguments ---------------------------------------------------------------------------------------
 
-_TaskName = Annotated[str, msgspec.Meta(description="The task, by its name or id.")]
+_TaskName = Annotated[
+    str, msgspec.Meta(description="The task, by its name or id, or the first 8 characters of that.")
+]
+
+
+_Offset = Annotated[
+    int, msgspec.Meta(ge=0, le=1_000_000, description="Where to go on, as an earlier answer says.")
+]
 
 
 class CreateTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,8 +150,18 @@ class OneTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     task: _TaskName
 
 
-class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No arguments."""
+class GetTaskContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `get_task_context`."""
+
+    task: _TaskName
+    path: Annotated[str, msgspec.Meta(description="Only the notes of this file, whole.")] = ""
+    offset: _Offset = 0
+
+
+class ListTasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `list_tasks`."""
+
+    offset: _Offset = 0
 
 
 class SearchSessions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,17 +208,19 @@ def offers(past: Past, tasks: ServedTasks) -> Sequence[Offer]:
             "other agents too, with the files that are marked in it, so that nobody explores them twice. "
             "Look with list_tasks first whether there is one.",
             CreateTask,
-            lambda given, caller: tasks.create(mask_content(given.name), session_id=caller.session_id),
+            lambda given, caller: tasks.create(given.name, session_id=caller.session_id),
             writes=True,
+            purges=True,
         ),
         Offer(
             "get_task_context",
             "Where a task stands",
             "Tell where a task stands: its state, the files marked in it with their notes, and the frontier: "
             "what explored files import of the project and nobody explored or skipped yet, the most imported "
-            "first. Use it before you go on with a task, and to choose what to read next.",
-            OneTask,
-            lambda given, caller: tasks.context(given.task, room=ROOM),
+            "first. Use it before you go on with a task, and to choose what to read next. Long notes are "
+            "shown in part; path reads all that was noted of one file, offset goes on where an answer ends.",
+            GetTaskContext,
+            lambda given, caller: tasks.context(given.task, given.path, offset=given.offset, room=ROOM),
         ),
         Offer(
             "mark_explored",
@@ -201,7 +229,7 @@ def offers(past: Past, tasks: ServedTasks) -> Sequence[Offer]:
             "one makes the task active. Marking it again replaces the status, and the notes where any are "
             "given.",
             MarkExplored,
-            lambda given, caller: tasks.mark(given.task, given.path, given.status, mask_content(given.notes)),
+            lambda given, caller: tasks.mark(given.task, given.path, given.status, given.notes),
             writes=True,
         ),
         Offer(
@@ -218,9 +246,10 @@ def offers(past: Past, tasks: ServedTasks) -> Sequence[Offer]:
             "List the tasks",
             "List the tasks of this directory, the one that changed last first: state, how many files were "
             "explored, skipped and flagged, and how many are ahead. Old ones are put away on the way.",
-            Nothing,
-            lambda given, caller: tasks.listed(),
+            ListTasks,
+            lambda given, caller: tasks.listed(offset=given.offset),
             writes=True,
+            purges=True,
         ),
         Offer(
             "search_sessions",

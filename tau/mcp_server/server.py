@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import anyio
-import anyio.to_thread
 from mcp.server import Server, ServerRequestContext
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
@@ -49,7 +49,7 @@ def build(offers: Sequence[Offer], *, where: str) -> Server[Any]:
     by_name = {offer.name: offer for offer in offers}
     listed = ListToolsResult(tools=[_tool(offer) for offer in offers])
     without_session = uuid.uuid4().hex
-    calls = anyio.CapacityLimiter(MOST_AT_ONCE)
+    places = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def list_tools(
         context: ServerRequestContext[Any], params: PaginatedRequestParams | None
@@ -65,9 +65,8 @@ def build(offers: Sequence[Offer], *, where: str) -> Server[Any]:
             )
         stopped = threading.Event()
         caller = Caller(f"mcp-{_session_of(context) or without_session}", stopped)
-        work = partial(answer, offer, params.arguments or {}, caller)
         try:
-            given: Answer = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=calls)
+            given = await _on_thread(partial(answer, offer, params.arguments or {}, caller), places)
         finally:
             stopped.set()
         return CallToolResult(content=[TextContent(text=given.text)], is_error=given.failed)
@@ -82,6 +81,30 @@ def build(offers: Sequence[Offer], *, where: str) -> Server[Any]:
     )
 
 
+async def _on_thread(work: Callable[[], Answer], places: asyncio.Semaphore) -> Answer:
+    """Work on a thread of its own, which holds its place until it is done, also when nobody waits for it."""
+    await places.acquire()
+    loop = asyncio.get_running_loop()
+    given: asyncio.Future[Answer] = loop.create_future()
+
+    def done(answered: Answer) -> None:
+        places.release()
+        if not given.done():
+            given.set_result(answered)
+
+    def run() -> None:
+        answered = work()
+        with suppress(RuntimeError):  # the server has ended meanwhile
+            loop.call_soon_threadsafe(done, answered)
+
+    try:
+        threading.Thread(target=run, name="tau-mcp-call", daemon=True).start()
+    except RuntimeError:  # there are no more threads
+        places.release()
+        raise
+    return await given
+
+
 def _tool(offer: Offer) -> Tool:
     return Tool(
         name=offer.name,
@@ -89,7 +112,7 @@ def _tool(offer: Offer) -> Tool:
         description=offer.description,
         input_schema=offer.schema(),
         annotations=ToolAnnotations(
-            read_only_hint=not offer.writes, destructive_hint=False, open_world_hint=False
+            read_only_hint=not offer.writes, destructive_hint=offer.purges, open_world_hint=False
         ),
     )
 

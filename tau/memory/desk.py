@@ -132,7 +132,8 @@ class Desk:
             where = self.where()
             if seeded := shipped.seed(where):
                 names = ", ".join(title.rpartition("/")[2] for title in seeded)
-                text = f"Written to {one_line(str(where.shared))}, to be read in every conversation: {names}. "
+                place = one_line(str(where.shared))
+                text = f"Written to {place}, to be read in every conversation: {names}. "
                 lines.append(Notice(text + "They are yours to edit or delete"))
             where, made = project.ensure(where)
             if made:

@@ -7,7 +7,7 @@ import dataclasses
 import msgspec
 
 from tau.errors import ConfigError, ModelNotReady, NoModel
-from tau.models import bedrock, ollama, registry
+from tau.models import bedrock, embedded, ollama, registry
 from tau.models.provider import Request, key_problem
 
 VARIABLE = "TAU_MODEL"
@@ -83,11 +83,13 @@ def choose(request: Request) -> tuple[Request, str]:
         registry.provider("embedded").check(chosen)
     except ModelNotReady as error:
         reasons = "; ".join(passed_over)
-        raise NoModel(
+        none = NoModel(
             f"No model is ready ({reasons})" if reasons else "No model is ready",
-            f"run '{error.hint}' for one that runs here; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or "
+            f"run {error.hint} for one that runs here; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or "
             f"GEMINI_API_KEY; or start Ollama; or name one in tau.toml or {VARIABLE}",
-        ) from error
+        )
+        none.can_install = embedded.has_runtime()
+        raise none from error
     return chosen, _why("No key or server was found: took the embedded model", passed_over)
 
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from tau.errors import TauError
+from tau.masking import mask_content
 from tau.sessions.excerpts import excerpt
 from tau.sessions.index import LABELS, Text
 from tau.sessions.index_search import found_texts
@@ -27,7 +28,7 @@ _Found = tuple[tuple[bool, int, str, str, int], Text]
 
 
 def _hit(text: Text, terms: Sequence[Term]) -> SearchHit:
-    found = excerpt(text.text, terms)
+    found = excerpt(mask_content(text.text), terms)  # half a secret is not known for one
     return SearchHit(text.session_id, max(text.index, 0), plain(text.role), found.text, found.marks)
 
 

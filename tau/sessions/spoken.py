@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tau.masking import mask_content
 from tau.sessions.lineage import Messages, Original
 from tau.sessions.records import Message
 
@@ -91,14 +92,14 @@ class Said:
                 yield original, _text(blocks, left_out)
 
     def at(self, places: Sequence[Place]) -> Iterator[tuple[Original, str]]:
-        """Some messages that were met before, in any order."""
+        """Some messages that were met before, in any order; their secrets are masked before they are cut."""
         sessions: dict[str, list[int]] = {}
         for session_id, index in places:
             sessions.setdefault(session_id, []).append(index)
         for session_id, indexes in sessions.items():
             for original in self._messages.at(session_id, indexes):
                 left_out = self._left_out.get((session_id, original.stored.index), frozenset())
-                yield original, _text(parts(original.stored.message), left_out)
+                yield original, mask_content(_text(parts(original.stored.message), left_out))
 
 
 def _text(blocks: Iterable[Part], left_out: Collection[str]) -> str:

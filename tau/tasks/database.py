@@ -6,17 +6,19 @@ It is opened for each piece of work and closed after it, so that nothing is held
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from tau.config.places import make_private
 from tau.display import one_line
 from tau.errors import TaskRefused
+from tau.sessions import file_system
 
 Result = TypeVar("Result")
 
@@ -51,6 +53,9 @@ CREATE TABLE task_files (
 )
 """What makes the tables, step by step; ``PRAGMA user_version`` counts the steps that were taken."""
 
+_AWAY = "move tasks.sqlite* away, all of them, and tau begins a new one"
+"""The newest of what is kept may be in the log beside the file."""
+
 _WAITS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -60,10 +65,12 @@ class Database:
 
     Args:
         path: The file. It and its folder are made, for their owner only, by the first `write`.
+        busy_seconds: How long a piece of work waits for other processes; None for `BUSY_SECONDS`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, busy_seconds: float | None = None) -> None:
         self.path = path
+        self._busy_seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
         self._shown = one_line(str(path))
 
     def read(self, work: Callable[[sqlite3.Connection], Result], without: Result) -> Result:
@@ -102,7 +109,7 @@ class Database:
         return self._do(in_transaction)
 
     def _do(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        deadline = time.monotonic() + BUSY_SECONDS
+        deadline = time.monotonic() + self._busy_seconds
         while True:
             try:
                 with self._opened(deadline) as connection:
@@ -123,6 +130,7 @@ class Database:
         wait = max(0.1, deadline - time.monotonic())
         connection = sqlite3.connect(self.path, timeout=wait, isolation_level=None)
         try:
+            connection.text_factory = _text
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             yield connection
@@ -133,21 +141,31 @@ class Database:
         """Make the file where it is not there, and see that it is one, its owner's alone."""
         make_private(self.path.parent.parent)
         make_private(self.path.parent)
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        try:
-            status = self.path.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            descriptor = os.open(self.path, flags, 0o600)
-            try:
-                os.fchmod(descriptor, 0o600)
-                status = os.fstat(descriptor)
-            finally:
-                os.close(descriptor)
+        if not os.path.lexists(self.path):
+            self._begin()
+        status = self.path.stat(follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):
             raise TaskRefused(
                 f"The task database {self._shown} is no regular file, so it is not used",
-                "move it away, and tau begins a new one",
+                _AWAY,
             )
+
+    def _begin(self) -> None:
+        """Make the file, empty; one that another process has made meanwhile stays.
+
+        It gets its name when it is closed already: closing a descriptor drops every lock that this process
+        holds on the file, also those of connections on other threads, and another process would take itself
+        for the only one and delete the log with what they have committed.
+        """
+        temporary = f".{self.path.name}-{secrets.token_hex(8)}"
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            stamp = file_system.write_new(temporary, folder, b"")
+            with suppress(FileExistsError):
+                file_system.publish(temporary, self.path.name, folder, b"", stamp)
+        finally:
+            file_system.remove_temporary(temporary, folder)
+            os.close(folder)
 
     def _ready(self, connection: sqlite3.Connection, *, begin: bool) -> bool:
         """Whether the tables are there, as this version knows them; those of an earlier one are brought up.
@@ -170,12 +188,12 @@ class Database:
             raise TaskRefused(
                 f"The task database {self._shown} was written by a newer tau "
                 f"(version {version} of its tables; this one knows {len(MIGRATIONS)})",
-                "use that tau, or move the file away, and this one begins a new one",
+                f"use that tau, or {_AWAY}",
             )
         if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise TaskRefused(
                 f"The file {self._shown} is the database of another program",
-                "move it away, and tau begins a new one",
+                _AWAY,
             )
         return version
 
@@ -192,13 +210,13 @@ class Database:
         code = _code(error)
         if code in _WAITS:
             return TaskRefused(
-                f"The task database {self._shown} was busy for {BUSY_SECONDS:.0f} seconds",
+                f"The task database {self._shown} was busy for {self._busy_seconds:.0f} seconds",
                 "another program holds it; try again when it is done",
             )
         if code in _DAMAGED:
             return TaskRefused(
                 f"The task database {self._shown} is damaged, so it is left as it is: {error}",
-                "move it away, and tau begins a new one",
+                _AWAY,
             )
         return TaskRefused(f"The task database {self._shown} cannot be used: {error}")
 
@@ -213,6 +231,11 @@ def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
         if connection.in_transaction:
             connection.rollback()
         raise
+
+
+def _text(data: bytes) -> str:
+    """Text of a row; what another program wrote may be no UTF-8."""
+    return data.decode("utf-8", "replace")
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import sqlite3
@@ -13,18 +14,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tau.config.settings import Settings
+from tau.config.trust import repository_root
 from tau.display import one_line
 from tau.errors import TaskRefused
+from tau.masking import mask_content
 from tau.tasks import lifecycle
 from tau.tasks.database import Database
-from tau.tasks.imports.project import storable, within
-from tau.tasks.lifecycle import Collected
+from tau.tasks.imports.project import ProjectFiles, open_to_all, storable, within
+from tau.tasks.lifecycle import Collected, Files, NoSuchTask
 from tau.tasks.records import OPEN, Counts, Task, TaskFile, file_notes, file_status, task_name
 
 if TYPE_CHECKING:
     from tau.tasks.frontier import Frontier
 
 log = logging.getLogger(__name__)
+
+PERSON_SECONDS = 5.0
+"""How long a person waits for other processes that hold the database."""
 
 FOLDER, FILE = "tasks", "tasks.sqlite"
 """The folder of the database in the data directory, and its name there."""
@@ -61,34 +67,54 @@ class Marked(msgspec.Struct, frozen=True):
 
 
 class TaskView(msgspec.Struct, frozen=True):
-    """A task with all that is known of it."""
+    """A task with all that is known of it; `odd` counts files left out because no tau writes such rows."""
 
     task: Task
     files: Sequence[TaskFile]
     frontier: Frontier
+    odd: int = 0
 
 
 class TaskRow(msgspec.Struct, frozen=True):
-    """A task in a listing; `ahead` is the size of its frontier, None for one that is finished."""
+    """A task in a listing.
+
+    Attributes:
+        task: The task.
+        counts: How many files are marked in it.
+        ahead: The size of its frontier; None for one that is finished.
+        seen: As `Frontier` has it.
+        known: Likewise.
+    """
 
     task: Task
     counts: Counts
     ahead: int | None
+    seen: int
+    known: int
 
 
 class TaskListing(msgspec.Struct, frozen=True):
-    """The tasks of a directory, the one that changed last first, and what was put away on the way."""
+    """Tasks of a directory, the one that changed last first.
+
+    Attributes:
+        rows: Those that were asked for.
+        total: How many there are.
+        odd: How many rows are left out because no tau writes such ones.
+        collected: What was put away on the way.
+        problem: Why nothing could be put away, as a line; or empty.
+        above: Where there are none, the nearest directory above, in the same repository, that has some.
+    """
 
     rows: Sequence[TaskRow]
-    collected: Collected
+    total: int = 0
+    odd: int = 0
+    collected: Collected = Collected()
+    problem: str = ""
+    above: str = ""
 
 
 def _nobody() -> str | None:
     return None
-
-
-def _open_to_all(path: str) -> bool:
-    return False
 
 
 class TaskDesk:
@@ -117,17 +143,29 @@ class TaskDesk:
         """The database."""
         return self._database.path
 
-    def create(self, name: str) -> Created:
+    def for_person(self) -> TaskDesk:
+        """The same for somebody who sits before it and does not wait as long for other processes."""
+        desk = copy.copy(self)
+        desk._database = Database(self.path, busy_seconds=PERSON_SECONDS)
+        return desk
+
+    def create(self, name: str, *, origin: str = "") -> Created:
         """Make a task, after a collection.
+
+        Args:
+            name: Secrets in it are masked.
+            origin: From where content had come in before it was named; empty where none had.
 
         Raises:
             TaskRefused: The name is none, or the database cannot be used.
         """
-        name, session = task_name(name), self.session()
+        name, origin, session = task_name(mask_content(name)), mask_content(origin), self.session()
 
         def work(connection: sqlite3.Connection) -> Created:
             collected = self._collected(connection)
-            task, others = lifecycle.create(connection, name, directory=self._kept_as, session_id=session)
+            task, others = lifecycle.create(
+                connection, name, directory=self._kept_as, session_id=session, origin=origin
+            )
             return Created(task, others, collected)
 
         return self._database.write(work)
@@ -139,13 +177,14 @@ class TaskDesk:
             wanted: The task, by id or name.
             path: Relative to the directory, or absolute.
             status: ``explored``, ``skipped`` or ``flagged``.
-            notes: What was found; None leaves what was noted before.
+            notes: What was found, in which secrets are masked; None leaves what was noted before.
 
         Raises:
             TaskRefused: There is no such task, it is finished, or something given cannot be kept.
         """
-        known, kept = file_status(status), file_notes(notes) if notes is not None else None
-        real, place, inside = self._place(path)
+        known = file_status(status)
+        kept = file_notes(mask_content(notes)) if notes is not None else None
+        real, place = self._place(path)
 
         def work(connection: sqlite3.Connection) -> tuple[Task, Task, TaskFile]:
             before = self._find(connection, wanted)
@@ -153,8 +192,7 @@ class TaskDesk:
             return before, task, file
 
         before, task, file = self._database.write(work)
-        missing = inside and not os.path.lexists(real)
-        return Marked(task, file, before.state == "created", missing)
+        return Marked(task, file, before.state == "created", not os.path.lexists(real))
 
     def complete(self, wanted: str) -> tuple[Task, bool]:
         """Complete a task, by id or name.
@@ -169,7 +207,7 @@ class TaskDesk:
             lambda connection: lifecycle.complete(connection, self._find(connection, wanted))
         )
 
-    def view(self, wanted: str, *, closed: Callable[[str], bool] = _open_to_all) -> TaskView:
+    def view(self, wanted: str, *, closed: Callable[[str], bool] = open_to_all) -> TaskView:
         """A task, by id or name, with its files and its frontier. Nothing is changed.
 
         Args:
@@ -180,46 +218,109 @@ class TaskDesk:
         Raises:
             TaskRefused: There is no such task, or the database cannot be used.
         """
+        task, found = self._with_files(wanted)
+        return TaskView(task, found.files, self._frontiers([found.files], closed)[0], found.odd)
 
-        def work(connection: sqlite3.Connection) -> tuple[Task, list[TaskFile]]:
+    def file(self, wanted: str, path: str) -> tuple[Task, TaskFile]:
+        """A task, by id or name, and a file that was marked in it. Nothing is changed.
+
+        Raises:
+            TaskRefused: There is no such task, or no such file in it, or the database cannot be used.
+        """
+        task, found = self._with_files(wanted)
+        by_path = {file.path: file for file in found.files}
+        file = by_path.get(path) or by_path.get(self._place(path)[1])
+        if file is None:
+            raise TaskRefused(f"{one_line(path, 120)} was not marked in {task.title}")
+        return task, file
+
+    def parted(self, text: str) -> tuple[str, str]:
+        """A task and a path in it, as a person types them one after the other.
+
+        Returns:
+            The longest beginning that is the name or the id of a task, or a beginning of one, and the rest;
+            where there is none, the whole text and nothing.
+
+        Raises:
+            TaskRefused: The database cannot be used.
+        """
+        tasks = self.tasks()
+        ends = [len(text), *(at for at in reversed(range(len(text))) if text[at] == " ")]
+        for end in ends:
+            wanted = text[:end].strip()
+            if any(wanted in (task.name, task.id) or lifecycle.begins(task, wanted) for task in tasks):
+                return wanted, text[end:].strip()
+        return text, ""
+
+    def _with_files(self, wanted: str) -> tuple[Task, Files]:
+        def work(connection: sqlite3.Connection) -> tuple[Task, Files]:
             task = self._find(connection, wanted)
             return task, lifecycle.files(connection, task.id)
 
         found = self._database.read(work, None)
         if found is None:
-            raise TaskRefused(f"There is no task '{one_line(wanted, 60)}'", "create_task makes one")
-        task, files = found
-        return TaskView(task, files, self._frontiers([files], closed)[0])
+            raise NoSuchTask(one_line(wanted, 60))
+        return found
 
-    def listing(self) -> TaskListing:
-        """The tasks of the directory, after a collection.
+    def listing(
+        self, *, closed: Callable[[str], bool] = open_to_all, first: int = 0, most: int | None = None
+    ) -> TaskListing:
+        """The tasks of the directory, after a collection, also where nothing can be put away now.
+
+        Args:
+            closed: As for `view`.
+            first: So many are left out.
+            most: At most so many; None for all.
 
         Raises:
             TaskRefused: The database cannot be used.
         """
         if not os.path.lexists(self.path):
-            return TaskListing([], Collected())
-        collected = self._database.write(self._collected)
+            return TaskListing([])
+        collected, problem = Collected(), ""
+        try:
+            collected = self._database.write(self._collected)
+        except TaskRefused as error:
+            problem = error.line()
 
-        def work(connection: sqlite3.Connection) -> list[tuple[Task, Counts, list[TaskFile]]]:
-            tasks = lifecycle.of_directory(connection, self._kept_as)
-            counts = lifecycle.counts(connection, tasks)
-            return [
-                (task, counts[task.id], lifecycle.files(connection, task.id) if task.state in OPEN else [])
-                for task in tasks
-            ]
+        def work(
+            connection: sqlite3.Connection,
+        ) -> tuple[list[tuple[Task, Counts, list[TaskFile]]], int, int]:
+            tasks, odd = lifecycle.of_directory(connection, self._kept_as)
+            shown = tasks[first:] if most is None else tasks[first : first + most]
+            counts = lifecycle.counts(connection, shown)
+            found = [(task, counts[task.id], lifecycle.files(connection, task.id).files) for task in shown]
+            return found, len(tasks), odd
 
         none: list[tuple[Task, Counts, list[TaskFile]]] = []
-        found = self._database.read(work, none)
-        frontiers = self._frontiers([files for _, _, files in found])
+        found, total, odd = self._database.read(work, (none, 0, 0))
+        frontiers = self._frontiers([files for _, _, files in found], closed)
         rows = [
-            TaskRow(task, counts, len(frontier.ahead) if task.state in OPEN else None)
+            TaskRow(
+                task,
+                counts,
+                ahead=len(frontier.ahead) if task.state in OPEN else None,
+                seen=frontier.seen,
+                known=frontier.known,
+            )
             for (task, counts, _), frontier in zip(found, frontiers, strict=True)
         ]
-        return TaskListing(rows, collected)
+        return TaskListing(rows, total, odd, collected, problem, "" if total else self._above())
+
+    def _above(self) -> str:
+        """The nearest directory above this one that has tasks, up to the root of its repository; or empty."""
+        root = repository_root(self._directory)
+        folders = [folder for folder in self._directory.parents if root and folder.is_relative_to(root)]
+
+        def work(connection: sqlite3.Connection) -> str:
+            kept_as = (storable(str(folder)) for folder in folders)
+            having = (folder for folder in kept_as if lifecycle.of_directory(connection, folder).tasks)
+            return next(having, "")
+
+        return self._database.read(work, "")
 
     def collect(self) -> Collected:
-        """Archive and purge what is due, in all directories.
+        """Archive and purge what is due in the directory.
 
         Raises:
             TaskRefused: The database cannot be used.
@@ -242,8 +343,19 @@ class TaskDesk:
 
         return self._database.read(work, [])
 
+    def tasks(self) -> list[Task]:
+        """All tasks of the directory, the one that changed last first. Nothing is changed.
+
+        Raises:
+            TaskRefused: The database cannot be used.
+        """
+        none: list[Task] = []
+        return self._database.read(
+            lambda connection: lifecycle.of_directory(connection, self._kept_as).tasks, none
+        )
+
     def _collected(self, connection: sqlite3.Connection) -> Collected:
-        collected = lifecycle.collect(connection, max_age_days=self._max_age_days)
+        collected = lifecycle.collect(connection, self._kept_as, max_age_days=self._max_age_days)
         if collected != Collected():
             log.info("Tasks: %d archived, %d purged", collected.archived, collected.purged)
         return collected
@@ -256,27 +368,34 @@ class TaskDesk:
         return task
 
     def _frontiers(
-        self, tasks: Sequence[Sequence[TaskFile]], closed: Callable[[str], bool] = _open_to_all
+        self, tasks: Sequence[Sequence[TaskFile]], closed: Callable[[str], bool]
     ) -> list[Frontier]:
         """The frontiers of tasks, each given by its files."""
         from tau.tasks.frontier import compute
         from tau.tasks.import_cache import ImportCache
 
+        project = ProjectFiles(self._directory, closed)
         with closing(ImportCache(self._imports)) as cache:
-            return [compute(files, self._directory, cache, closed=closed) for files in tasks]
+            return [compute(files, project, cache) for files in tasks]
 
-    def _place(self, path: str) -> tuple[Path, str, bool]:
-        """The file a path means: its real path, what is kept of it, and whether it is in the directory."""
+    def _place(self, path: str) -> tuple[Path, str]:
+        """The file of the directory that a path means: its real path, and what is kept of it."""
         shown = one_line(path, 120)
         if not path.strip():
             raise TaskRefused("A file to be marked needs a path", "relative to the directory tau works in")
         try:
             real = Path(os.path.realpath(self._directory / path))
-            relative = within(str(real), str(self._directory))
-            place = relative or str(real)
-            place.encode()
+            place = within(str(real), str(self._directory))
+            if place is None and real != self._directory:
+                raise TaskRefused(
+                    f"{shown} leads out of {one_line(str(self._directory))}", "only files in it are marked"
+                )
+            (place or "").encode()
+            is_directory = place is None or real.is_dir()
         except ValueError as error:  # a NUL, or bytes that are no UTF-8
             raise TaskRefused(f"'{shown}' cannot be the path of a file") from error
-        if real.is_dir():
+        except OSError as error:  # too long for one, or in a folder that may not be entered
+            raise TaskRefused(f"'{shown}' cannot be looked at: {error.strerror or error}") from error
+        if place is None or is_directory:
             raise TaskRefused(f"{shown} is a directory", "mark the files in it that were looked at")
-        return real, place, relative is not None
+        return real, place

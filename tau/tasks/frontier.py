@@ -7,15 +7,14 @@ Flagged files stay in it. The cost grows with the files that were explored: a pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tau.tasks.import_cache import ImportCache
 from tau.tasks.imports.languages import language_of
 from tau.tasks.imports.project import ProjectFiles
 from tau.tasks.imports.resolving import resolve
-from tau.tasks.records import TaskFile
+from tau.tasks.records import STATUSES, TaskFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +40,28 @@ class Frontier:
         ahead: The files worth looking at next, those that most explored files import first.
         edges: What each explored file imports of the project.
         unread: Explored files whose imports are not known, each with the reason.
+        seen: How many files that are there were explored or skipped.
+        known: How many files that are there are known of: marked in any way, or ahead.
     """
 
     ahead: tuple[Ahead, ...]
     edges: dict[str, tuple[str, ...]]
     unread: dict[str, str]
+    seen: int
+    known: int
 
 
-def compute(
-    files: Sequence[TaskFile], directory: Path, cache: ImportCache, *, closed: Callable[[str], bool]
-) -> Frontier:
+def compute(files: Sequence[TaskFile], project: ProjectFiles, cache: ImportCache) -> Frontier:
     """The frontier of a task now.
 
     Args:
         files: What is marked in it.
-        directory: The task's, as a real path.
+        project: The files of its directory.
         cache: Keeps what files import.
-        closed: Whether a file, by its path, is not to be read.
     """
-    project = ProjectFiles(directory)
-    by_status = {status: [file.path for file in files if file.status == status] for status in _STATUSES}
+    by_status = {status: [file.path for file in files if file.status == status] for status in STATUSES}
     explored = by_status["explored"]
-    readable = [path for path in explored if not closed(path)]
-    found = cache.imports(readable, project)
+    found = cache.imports(explored, project)
     edges = {
         path: tuple(resolve(path, language_of(path), imports.imports, project))
         for path, imports in found.items()
@@ -77,8 +75,11 @@ def compute(
     flagged = set(by_status["flagged"])
     ahead = [Ahead(path, tuple(by), path in flagged) for path, by in importers.items()]
     unread = {path: imports.problem for path, imports in found.items() if imports.problem}
-    unread.update((path, "reading it waits for the person") for path in explored if path not in found)
-    return Frontier(tuple(sorted(ahead, key=lambda each: (-len(each.importers), each.path))), edges, unread)
-
-
-_STATUSES = ("explored", "skipped", "flagged")
+    there = {file.path for file in files if project.find(file.path) is not None}
+    return Frontier(
+        ahead=tuple(sorted(ahead, key=lambda each: (-len(each.importers), each.path))),
+        edges=edges,
+        unread=unread,
+        seen=len(seen & there),
+        known=len(there | set(importers)),
+    )

@@ -71,10 +71,11 @@ class ImportCache:
         seen: list[_Seen] = []
         for path in paths:
             language = language_of(path)
-            problem = missing_grammar(language) if language else "imports of such files are not read"
+            known = missing_grammar(language) if language else "imports of such files are not read"
+            problem = project.withheld(path) or known
             looked = None if problem else _look(path, language, project)
             if looked is None:
-                answers[path] = Found(problem=problem or "it is not there")
+                answers[path] = Found(problem=problem or project.absence(path))
             else:
                 seen.append(looked)
         answers.update(self._answers(seen, project))

@@ -7,17 +7,29 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from tau.display import one_line
 from tau.errors import TaskRefused
+from tau.masking import mask_content
 from tau.tasks.database import HERE
-from tau.tasks.records import OPEN, Counts, State, Status, Task, TaskFile, now
+from tau.tasks.records import OPEN, STATUSES, Counts, State, Status, Task, TaskFile, now
 
 DAY_MS = 86_400_000
+SHORTEST_BEGINNING = 4
+"""Characters of a name or an id that may stand for all of it."""
+
 _MOST_NAMED = 20
 _COLUMNS = "id, name, state, created_at, updated_at, session_id, metadata_json"
+
+
+class NoSuchTask(TaskRefused):
+    """No task has the name or the id that was given."""
+
+    def __init__(self, wanted: str, where: str = "") -> None:
+        super().__init__(f"There is no task '{wanted}'{where}", "create_task makes one")
 
 
 class Collected(msgspec.Struct, frozen=True):
@@ -27,38 +39,63 @@ class Collected(msgspec.Struct, frozen=True):
     purged: int = 0
 
 
-def collect(connection: sqlite3.Connection, *, max_age_days: int) -> Collected:
+class Tasks(NamedTuple):
+    """Tasks of a directory, and how many rows are left out because no tau writes such ones."""
+
+    tasks: list[Task]
+    odd: int
+
+
+class Files(NamedTuple):
+    """Files of a task, and how many rows are left out, likewise."""
+
+    files: list[TaskFile]
+    odd: int
+
+
+def collect(connection: sqlite3.Connection, directory: str, *, max_age_days: int) -> Collected:
     """Purge what was completed or archived so many days ago, and archive what was created and never begun.
 
-    A task that is active stays, however old it is.
+    Only in one directory: another one may be configured to keep its tasks for longer. A task that is active
+    stays, however old it is.
     """
     at = now()
     due = at - max_age_days * DAY_MS
     purged = connection.execute(
-        "DELETE FROM tasks WHERE state IN ('completed', 'archived') AND updated_at <= ?", [due]
+        f"DELETE FROM tasks WHERE {HERE} = ? AND state IN ('completed', 'archived') "  # noqa: S608 - constants
+        "AND updated_at <= ?",
+        [directory, due],
     ).rowcount
     archived = connection.execute(
-        "UPDATE tasks SET state = 'archived', updated_at = ? WHERE state = 'created' AND updated_at <= ?",
-        [at, due],
+        f"UPDATE tasks SET state = 'archived', updated_at = ? WHERE {HERE} = ? "  # noqa: S608 - constants
+        "AND state = 'created' AND updated_at <= ?",
+        [at, directory, due],
     ).rowcount
     return Collected(archived, purged)
 
 
 def create(
-    connection: sqlite3.Connection, name: str, *, directory: str, session_id: str | None
+    connection: sqlite3.Connection, name: str, *, directory: str, session_id: str | None, origin: str
 ) -> tuple[Task, list[Task]]:
     """Make a task.
+
+    Args:
+        connection: In a transaction.
+        name: Its name.
+        directory: What it is about.
+        session_id: The session that makes it.
+        origin: As `Task` has it.
 
     Returns:
         The task, and the open ones of the directory that have its name already.
     """
     from uuid import uuid4
 
-    others = [
-        task for task in of_directory(connection, directory) if task.name == name and task.state in OPEN
-    ]
+    there = of_directory(connection, directory).tasks
+    others = [task for task in there if task.name == name and task.state in OPEN]
     at = now()
-    metadata = msgspec.json.encode({"directory": directory}).decode()
+    kept = {"directory": directory, **({"origin": origin} if origin else {})}
+    metadata = msgspec.json.encode(kept).decode()
     task = Task(str(uuid4()), name, "created", at, at, session_id, metadata)
     connection.execute(
         f"INSERT INTO tasks ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants only
@@ -68,26 +105,43 @@ def create(
 
 
 def find(connection: sqlite3.Connection, wanted: str, directory: str) -> Task:
-    """A task by its id, or by its name among those of a directory.
+    """A task by its id, or among those of a directory by its name or a beginning of its name or id.
 
-    Of several with the name, the one that is open is meant.
+    Of several with one name, the one that is open is meant.
 
     Raises:
-        TaskRefused: There is none, or there are several; their ids are named.
+        NoSuchTask: There is none.
+        TaskRefused: There are several; their ids are named.
     """
     sql = f"SELECT {_COLUMNS} FROM tasks WHERE id = ?"  # noqa: S608 - constants only
     found = connection.execute(sql, [wanted]).fetchone() if _storable(wanted) else None
+    shown = one_line(mask_content(wanted), 60)
     if found is not None:
-        return Task(*found)
-    named = [task for task in of_directory(connection, directory) if task.name == wanted.strip()]
-    chosen = [task for task in named if task.state in OPEN] or named
+        task = _task(found)
+        if task is None:
+            raise TaskRefused(f"The task '{shown}' was written by another program, in no way that is known")
+        return task
+    names = {wanted.strip(), mask_content(wanted.strip())}  # names are kept masked
+    tasks = of_directory(connection, directory).tasks
+    named = [task for task in tasks if task.name in names]
+    found_by = named or [task for task in tasks if any(begins(task, text) for text in names)]
+    chosen = found_by
+    if len({task.name for task in found_by}) == 1:
+        chosen = [task for task in found_by if task.state in OPEN] or found_by
     if len(chosen) == 1:
         return chosen[0]
-    shown = one_line(wanted, 60)
     if not chosen:
-        raise TaskRefused(f"There is no task '{shown}' in {one_line(directory)}", "create_task makes one")
-    ids = ", ".join(f"{task.id} ({task.state})" for task in chosen[:_MOST_NAMED])
-    raise TaskRefused(f"There are {len(chosen)} tasks '{shown}'", f"say which by its id: {ids}")
+        raise NoSuchTask(shown, f" in {one_line(directory)}")
+    if named:
+        ids = ", ".join(f"{task.id} ({task.state})" for task in chosen[:_MOST_NAMED])
+        raise TaskRefused(f"There are {len(chosen)} tasks '{shown}'", f"say which by its id: {ids}")
+    ids = ", ".join(f"{task.id} ({one_line(task.name, 60)}; {task.state})" for task in chosen[:_MOST_NAMED])
+    raise TaskRefused(f"{len(chosen)} tasks begin with '{shown}'", f"say which by its id: {ids}")
+
+
+def begins(task: Task, text: str) -> bool:
+    """Whether a text is a beginning of the name or the id of a task that is long enough to stand for it."""
+    return len(text) >= SHORTEST_BEGINNING and (task.name.startswith(text) or task.id.startswith(text))
 
 
 def _storable(text: str) -> bool:
@@ -98,13 +152,24 @@ def _storable(text: str) -> bool:
     return True
 
 
-def of_directory(connection: sqlite3.Connection, directory: str) -> list[Task]:
+def of_directory(connection: sqlite3.Connection, directory: str) -> Tasks:
     """The tasks of a directory, the one that changed last first."""
     sql = (
         f"SELECT {_COLUMNS} FROM tasks WHERE {HERE} = ? "  # noqa: S608 - constants only
         "ORDER BY updated_at DESC, created_at DESC, id"
     )
-    return [Task(*row) for row in connection.execute(sql, [directory])]
+    rows = connection.execute(sql, [directory]).fetchall()
+    tasks = [task for row in rows if (task := _task(row)) is not None and task.directory == directory]
+    return Tasks(tasks, len(rows) - len(tasks))
+
+
+def _task(row: Sequence[object]) -> Task | None:
+    """A row of the tasks as one; None where it is as no tau writes it."""
+    try:
+        task = msgspec.convert(dict(zip(Task.__struct_fields__, row, strict=True)), Task)
+    except msgspec.ValidationError:
+        return None
+    return task if task.id and one_line(task.id) == task.id else None
 
 
 def open_tasks(connection: sqlite3.Connection, directory: str, *, max_age_days: int) -> list[Task]:
@@ -112,7 +177,7 @@ def open_tasks(connection: sqlite3.Connection, directory: str, *, max_age_days: 
     due = now() - max_age_days * DAY_MS
     return [
         task
-        for task in of_directory(connection, directory)
+        for task in of_directory(connection, directory).tasks
         if task.state == "active" or (task.state == "created" and task.updated_at > due)
     ]
 
@@ -144,11 +209,10 @@ def mark(
         [task.id, path, status, notes, at],
     )
     changed = _set_state(connection, task, "active", at)
-    kept = connection.execute(
-        "SELECT file_path, status, notes, explored_at FROM task_files WHERE task_id = ? AND file_path = ?",
-        [task.id, path],
+    (kept,) = connection.execute(
+        "SELECT notes FROM task_files WHERE task_id = ? AND file_path = ?", [task.id, path]
     ).fetchone()
-    return changed, _file(kept)
+    return changed, TaskFile(path, status, str(kept or ""), at)
 
 
 def complete(connection: sqlite3.Connection, task: Task) -> tuple[Task, bool]:
@@ -172,19 +236,23 @@ def _set_state(connection: sqlite3.Connection, task: Task, state: State, at: int
     return Task(task.id, task.name, state, task.created_at, at, task.session_id, task.metadata)
 
 
-def files(connection: sqlite3.Connection, task_id: str) -> list[TaskFile]:
+def files(connection: sqlite3.Connection, task_id: str) -> Files:
     """The files of a task, in the order in which they were marked."""
-    found = connection.execute(
-        "SELECT file_path, status, notes, explored_at FROM task_files WHERE task_id = ? "
+    rows = connection.execute(
+        "SELECT file_path, status, coalesce(notes, ''), explored_at FROM task_files WHERE task_id = ? "
         "ORDER BY explored_at, rowid",
         [task_id],
-    )
-    return [_file(row) for row in found]
+    ).fetchall()
+    found = [file for row in rows if (file := _file(row)) is not None]
+    return Files(found, len(rows) - len(found))
 
 
-def _file(row: Sequence[object]) -> TaskFile:
-    path, status, notes, explored_at = row
-    return TaskFile(path, status, notes or "", explored_at)  # type: ignore[arg-type]  # as the tables have them
+def _file(row: Sequence[object]) -> TaskFile | None:
+    """A row of the files as one; None where it is as no tau writes it."""
+    try:
+        return msgspec.convert(dict(zip(TaskFile.__struct_fields__, row, strict=True)), TaskFile)
+    except msgspec.ValidationError:
+        return None
 
 
 def counts(connection: sqlite3.Connection, tasks: Sequence[Task]) -> dict[str, Counts]:
@@ -195,5 +263,5 @@ def counts(connection: sqlite3.Connection, tasks: Sequence[Task]) -> dict[str, C
             "SELECT status, count(*) FROM task_files WHERE task_id = ? GROUP BY status", [task.id]
         )
         by_status = dict(rows.fetchall())
-        found[task.id] = Counts(*(by_status.get(status, 0) for status in ("explored", "skipped", "flagged")))
+        found[task.id] = Counts(*(by_status.get(status, 0) for status in STATUSES))
     return found

@@ -47,11 +47,19 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def directory(self) -> str:
         """The real path of the directory it is about; empty where it is not known."""
+        return self._kept("directory")
+
+    @property
+    def origin(self) -> str:
+        """From where content came in before it was named; empty where none did."""
+        return self._kept("origin")
+
+    def _kept(self, key: str) -> str:
         try:
             kept = msgspec.json.decode(self.metadata or "{}", type=dict[str, object])
         except msgspec.MsgspecError:
             return ""
-        found = kept.get("directory")
+        found = kept.get(key)
         return found if isinstance(found, str) else ""
 
     @property

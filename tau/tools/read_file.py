@@ -15,6 +15,7 @@ from strands.types.tools import AgentTool
 from tau.tools import file_types, paths
 from tau.tools.context import DIGEST, MOST_CHANGED_BYTES, ToolContext
 from tau.tools.cutting import boundary, sendable
+from tau.tools.image_size import is_whole
 from tau.tools.line_reader import LineReader
 from tau.tools.refusals import Refused, Watch
 from tau.tools.spill import is_result
@@ -158,6 +159,8 @@ def _image(descriptor: int, kind: str, name: str, size: int) -> list[dict[str, A
             f" only images up to {IMAGE_BYTES:,} bytes can be shown"
         )
     data = b"".join(iter(lambda: os.read(descriptor, _CHUNK), b""))
+    if not is_whole(kind, data):
+        raise Refused(f"{name} begins as a {kind.upper()} image and breaks off, or is none; it is not shown")
     return [
         {"text": f"{name} is a {kind.upper()} image of {size:,} bytes:"},
         {"image": {"format": kind, "source": {"bytes": data}}},

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tau.display import one_line, visible
 from tau.errors import TauError
+from tau.masking import mask_content
 from tau.sessions.lineage import Behind, Messages, Read, Unread, reason_of
 from tau.sessions.passages import Findings, Passage, find
 from tau.sessions.records import StoredMessage
@@ -207,7 +208,7 @@ class _Pages:
 
     def add(self, index: int, head: str, text: str) -> bool:
         """Add a message, or as much of it as there is room for; False when nothing more fits."""
-        text = visible(text)
+        text = visible(mask_content(text))  # before it is cut: half a secret is not known for one
         begin = self._asked.character - 1 if index == self._asked.first else 0
         if begin and begin >= len(text):
             raise Refused(f"Message {index} has {len(text):,} characters")

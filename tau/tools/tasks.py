@@ -9,11 +9,12 @@ from typing import Any
 from strands import ToolContext as Call
 from strands.types.tools import AgentTool
 
+from tau.display import one_line
 from tau.errors import TauError
 from tau.tasks.records import STATUSES
 from tau.tools.context import ToolContext
 from tau.tools.refusals import Refused
-from tau.tools.task_answers import completed, created, described, marked
+from tau.tools.task_answers import completed, created, described, marked, noted
 from tau.tools.tool_kit import declare
 
 CREATE = (
@@ -28,14 +29,18 @@ MARK = (
 )
 CONTEXT = (
     "Tell where a task stands: its state, the files marked in it with their notes, and the frontier: what "
-    " explored files import of the project and nobody explored or skipped yet, the most imported first. "
-    "Use it before you go on with a task, and to choose what to read next."
+    "explored files import of the project and nobody explored or skipped yet, the most imported first. "
+    "Use it before you go on with a task, and to choose what to read next. Long notes are shown in part; "
+    "path reads all that was noted of one file, and offset goes on where an answer ends."
 )
 COMPLETE = (
     "Complete a task: the investigation is finished. Its files and notes can be read for some weeks more."
 )
 
-_TASK = {"type": "string", "description": "The task, by its name or id."}
+_OWN = frozenset({"read_file", "list_files", "find_files", "search_files", "recall", "get_task_context"})
+"""Tools that only read what the person has here: tasks are named after that all the time."""
+
+_TASK = {"type": "string", "description": "The task, by its name or id, or the first 8 characters of that."}
 
 
 def create_task(context: ToolContext) -> Sequence[AgentTool]:
@@ -46,7 +51,7 @@ def create_task(context: ToolContext) -> Sequence[AgentTool]:
 
     def create(tool_context: Call, name: str) -> str:
         with _refusing():
-            return created(desk.create(name))
+            return created(desk.create(name, origin=_origin(context)))
 
     arguments = {"name": {"type": "string", "description": "What is looked into, in a few words."}}
     return [
@@ -90,12 +95,24 @@ def get_task_context(context: ToolContext) -> Sequence[AgentTool]:
     if desk is None or desk.bare:
         return []
 
-    def look(tool_context: Call, task: str) -> str:
+    def look(tool_context: Call, task: str, path: str = "", offset: int = 0) -> str:
         with _refusing():
+            if path:
+                return noted(*desk.file(task, path), room=context.room, offset=max(0, offset))
             view = desk.view(task, closed=context.closed)
-        return described(view, room=context.room)
+        return described(view, room=context.room, offset=max(0, offset))
 
-    return [declare(look, name="get_task_context", tier=0, description=CONTEXT, arguments={"task": _TASK})]
+    arguments: dict[str, Any] = {
+        "task": _TASK,
+        "path": {"type": "string", "description": "Only the notes of this file, whole.", "default": ""},
+        "offset": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Where to go on, as an earlier answer says.",
+            "default": 0,
+        },
+    }
+    return [declare(look, name="get_task_context", tier=0, description=CONTEXT, arguments=arguments)]
 
 
 def complete_task(context: ToolContext) -> Sequence[AgentTool]:
@@ -118,6 +135,12 @@ def complete_task(context: ToolContext) -> Sequence[AgentTool]:
             own_words=True,
         )
     ]
+
+
+def _origin(context: ToolContext) -> str:
+    """Where content came from since the person's last message, but for files and records of theirs."""
+    came = [where for where in context.heard.origins() if where.partition(" ")[0] not in _OWN]
+    return one_line(", ".join(came), 300)
 
 
 @contextmanager

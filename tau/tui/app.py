@@ -6,7 +6,6 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Sequence
-from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-QUIT_SECONDS = 3.0
 INSTALL_SECONDS = 1.0
 """How long the end of the app waits for what a download has started."""
 
@@ -90,7 +88,6 @@ class TauApp(App[None]):
         self._settings = settings
         self._request = request
         self._warnings = list(warnings)
-        self._interrupted = 0.0
         self._begun = False
         self._leaving = False
         self._ended = False
@@ -286,11 +283,10 @@ class TauApp(App[None]):
             screen.draft_put_away()
         elif screen.busy or screen.own_command.running or screen.commands.copying:
             screen.action_cancel()
-        elif monotonic() - self._interrupted < QUIT_SECONDS:
+        elif screen.leaves:
             self.leave(0)
         else:
-            self._interrupted = monotonic()
-            self._say(f"{key_of(self.keys, 'interrupt')} again leaves")
+            screen.ask_to_press_again()
 
     def _say(self, text: str) -> None:
         screen = self.screen_stack[0]

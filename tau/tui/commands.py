@@ -104,16 +104,20 @@ class Commands:
         from tau.conversation import state as results
         from tau.conversation.compacting import CANCELLED
         from tau.conversation.switching import COPY_CANCELLED
+        from tau.conversation.wrapping import CANCELLED as WRAP_CANCELLED
         from tau.tui.taking_back import with_key
         from tau.tui.widgets.blocks import LinesRow
 
         screen = self._screen
         match result:
-            case results.Said(lines):
-                await screen.chat.add(LinesRow(with_key("\n".join(lines), screen.keys)))
+            case results.Said(lines, refused=refused):
+                if lines:
+                    await screen.chat.add(LinesRow(with_key("\n".join(lines), screen.keys)))
+                for line in refused:
+                    await screen.notice(line, "warning")
                 screen.chat.to_end()
             case results.Refused(line):
-                if line in (CANCELLED, COPY_CANCELLED):
+                if line in (CANCELLED, COPY_CANCELLED, WRAP_CANCELLED):
                     await screen.notice(line)
                 else:
                     await screen.refuse(line)

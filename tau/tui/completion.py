@@ -236,12 +236,40 @@ class Completion:
             app = self._screen.app
             assert isinstance(app, TauApp)
             return {name: [Option(theme) for theme in app.looks.names()]}
+        if name == "tasks":
+            return await self._task_options(name, query.text)
         if name in WITH_SESSIONS:
             session = self._screen.conversation.state.session_id
             if self._sessions is None or self._sessions[0] != session or not query.is_begun:
                 self._sessions = (session, await self._session_options(session))
             return {name: self._sessions[1]}
         return {}
+
+    async def _task_options(self, command: str, text: str) -> Mapping[str, list[Option]]:
+        """The tasks behind a word that takes one; nothing while the word is typed."""
+        from tau.errors import TauError
+        from tau.input.completing import Option
+        from tau.tasks.records import OPEN, when
+
+        _, _, rest = text.lstrip().partition(" ")
+        word, space, _ = rest.lstrip().partition(" ")
+        if not space or word.lower() not in ("show", "done"):
+            return {}
+        try:
+            tasks = await self._screen.conversation.look_at_tasks(lambda desk: desk.tasks())
+        except TauError:  # what cannot be read is said by the command itself
+            return {}
+        names = [task.name for task in tasks]
+        return {
+            command: [
+                Option(
+                    f"{word} {task.name if names.count(task.name) == 1 else task.id}",
+                    f"{task.state} · {when(task.updated_at)}",
+                )
+                for task in tasks
+                if word.lower() == "show" or task.state in OPEN
+            ]
+        }
 
     async def _session_options(self, present: str) -> list[Option]:
         from tau.errors import TauError

@@ -38,11 +38,21 @@ class InSight(Compositor):
         Returns:
             Those that came into sight.
         """
-        self._visible_map = self._on_screen  # asking for a widget out of sight makes Textual forget it
         exposed = super().reflow_visible(parent, size)
-        self._on_screen = self._visible_map
+        self._on_screen = self._visible_map or {}
         self._draw_moved_bars()
         return exposed
+
+    @property
+    def full_map(self) -> CompositorMap:
+        """Where every widget is, also out of sight.
+
+        Working that out, Textual forgets where those in sight were laid out. What is drawn again before the
+        next layout would then stand where that puts it, and the layout would find nothing that moved.
+        """
+        places = super().full_map
+        self._visible_map = self._on_screen
+        return places
 
     def _draw_moved_bars(self) -> None:
         """Have bars drawn again that Textual moved as it laid out what follows its bottom: it draws none."""

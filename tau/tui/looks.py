@@ -10,7 +10,7 @@ from textual.app import App
 
 from tau.errors import UsageError
 from tau.tui.remembered import Remembered
-from tau.tui.theme import CHOICES, THEMES, theme_name
+from tau.tui.theme import CHOICES, THEMES, theme_name, unknown
 
 
 class Looks:
@@ -34,13 +34,10 @@ class Looks:
         self._configured = setting
         for theme in THEMES:
             app.register_theme(theme)
-        self.problem = ""
-        self.setting = setting
+        self.problem = unknown(setting)
+        self.setting = "auto" if self.problem else setting
         if setting == "auto" and self._theme(remembered.theme) is not None:
             self.setting = remembered.theme
-        if self._theme(self.setting) is None:
-            self.problem = f"[tui] theme '{setting}' is not known; using auto ({', '.join(CHOICES)})"
-            self.setting = "auto"
         self.show(self.setting)
 
     def names(self) -> Sequence[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tau.errors import NoModel, TauError
+from tau.tui.keys import key_of
 from tau.tui.widgets.offer import Offer
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Offered:
 
     async def no_model(self, error: TauError) -> None:
         """Offer a model if there is none; say what else is wrong."""
-        if isinstance(error, NoModel):
+        if isinstance(error, NoModel) and error.can_install:
             await self._first().offer()
             return
         if not self._screen.first_page.shown:  # it shows the same
@@ -43,14 +44,23 @@ class Offered:
         self._screen.turns.return_waiting()
 
     def accept(self, place: int) -> None:
-        """Install what stands at this place of the offer."""
+        """Install what stands at this place of the offer; bring an offer back that was declined."""
         installer = self._installer
-        if installer is not None and installer.accepts(place):
+        if installer is None:
+            return
+        if not installer.pending and self._screen.conversation.state.model is None:
+            self._screen.run_worker(installer.offer(), group="install", exclusive=True)
+        elif installer.accepts(place):
             self._screen.run_worker(self._install(installer, place), group="install", exclusive=True)
 
     def decline(self) -> None:
-        """Stop the download, or put the offer away."""
-        if self._installer is not None and self._installer.decline():
+        """Stop the download, or put the offer away and say how it comes back."""
+        if self._installer is None or not self._installer.pending:
+            return
+        if self._installer.decline():
+            key = key_of(self._screen.keys, "accept-model")
+            again = f"{key} shows the offer again" if key else "tau model install downloads it"
+            self._screen.run_worker(self._screen.notice(f"No model is downloaded; {again}."))
             self._screen.turns.return_waiting()
 
     def stop(self, seconds: float) -> None:

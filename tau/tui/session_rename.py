@@ -42,7 +42,7 @@ class SessionRename:
         field.styles.offset = (FRAME + NAME_AT - 1, rows.cursor - round(rows.scroll_y))
         field.styles.width = max(12, rows.size.width - FRAME - NAME_AT + 1)
         field.display = True
-        field.focus()
+        self._picker.set_focus(field)
         field.action_end()
         self._picker.describe()
 
@@ -55,7 +55,7 @@ class SessionRename:
         """Leave the name as it is."""
         self._session_id = ""
         self.field.display = False
-        self._picker.query_one("#filter", Input).focus()
+        self._picker.set_focus(self._picker.query_one("#filter", Input))
         self._picker.describe()
 
     async def _rename(self, session_id: str, name: str) -> None:

@@ -36,7 +36,7 @@ class StateView:
         if screen.opened.is_open:
             screen.kept.follow(state)
         for line in state.tool_problems[len(told) :]:
-            screen.run_worker(screen.notice(line, "warning"))
+            screen.run_worker(screen.notice(line, "info" if line in state.done else "warning"))
         self.show_activity()
 
     def show_activity(self) -> None:
@@ -48,7 +48,7 @@ class StateView:
         elif screen.own_command.running:
             status.work(screen.own_command.activity)
         elif state.summarizing:
-            status.work("Summarizing…")
+            status.work(f"{state.aside}…")
         elif screen.commands.copying:
             status.work("Copying…")
         elif not screen.opened.is_open:

@@ -132,6 +132,13 @@ CHOICES = ("auto", "dark", "light", "ansi")
 """What ``[tui] theme`` may say."""
 
 
+def unknown(setting: str) -> str:
+    """What is said of a value of ``[tui] theme`` that names no theme; empty for one that does."""
+    if setting in CHOICES or setting in BUILTIN_THEMES or setting in {theme.name for theme in THEMES}:
+        return ""
+    return f"[tui] theme '{setting}' is not known; using auto ({', '.join(CHOICES)})"
+
+
 def variables_for(theme: Theme) -> dict[str, str]:
     """The colours that tau's own themes define, for one that does not know them: mixed from those it has."""
     if theme.ansi:

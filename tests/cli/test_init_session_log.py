@@ -52,3 +52,12 @@ def test_a_place_that_will_not_last_is_said(
     monkeypatch.setattr(durable, "MOUNTS", tmp_path / "mounts")
     result = CliRunner().invoke(init, ["--session-log"], standalone_mode=False)
     assert "Memory cannot persist here" in result.stderr
+
+
+def test_with_a_tau_toml_both_are_made(project: Path) -> None:
+    given = ["--project", "--memory", "--session-log"]
+    result = CliRunner().invoke(init, given, standalone_mode=False)
+    assert result.exception is None
+    for name in ("tau.toml", ".memory/long-term.md", ".session-log/shared/context.md"):
+        assert (project / name).exists(), name
+        assert f"created: {project / name}\n" in result.stdout

@@ -339,6 +339,36 @@ def test_servers_and_approvals_are_shown_with_their_origin(tau_env: TauEnv, proj
     assert f"{project}:2" in shown
 
 
+def test_a_theme_that_the_app_does_not_know_is_a_warning(tau_env: TauEnv) -> None:
+    tau_env.configure(
+        '[tui]\ntheme = "nosuch"\n[profiles.a.tui]\ntheme = "nor this"\n[profiles.b.tui]\ntheme = "nord"\n'
+    )
+    done = tau_env.run("config", "check")
+    said = [line for line in done.stdout.splitlines() if line.startswith("warning: ")]
+    rest = "is not known; using auto (auto, dark, light, ansi)"
+    assert said == [
+        f"warning: {tau_env.user_config}:2: [tui] theme 'nosuch' {rest}",
+        f"warning: {tau_env.user_config}:4: [tui] theme 'nor this' {rest}",
+    ]
+    assert "No problems" not in done.stdout
+    for known in ("auto", "dark", "tau-light", "nord"):
+        tau_env.configure(f'[tui]\ntheme = "{known}"\n')
+        assert tau_env.run("config", "check").stdout.endswith("No problems.\n"), known
+
+
+def test_keys_that_many_terminals_do_not_send_are_said(tau_env: TauEnv) -> None:
+    tau_env.configure(
+        '[keys]\nsend = "ctrl+enter"\nnewline = ["enter", "alt+enter"]\nhelp = "ctrl+h"\nfind = "alt+f"\n'
+    )
+    kitty = "comes only from terminals with the kitty keyboard protocol"
+    assert tau_env.run("config", "check").stdout.splitlines()[-4:] == [
+        f"note: keys.send: Ctrl+Enter {kitty}, and no other key does it",
+        f"note: keys.newline: Alt+Enter {kitty}",
+        "note: keys.help: Ctrl+H is Backspace in most terminals, and deletes there, and no other key does it",
+        "No problems.",
+    ]
+
+
 def test_an_action_without_a_key_is_said_and_no_problem(tau_env: TauEnv) -> None:
     tau_env.configure('[keys]\nevents = ""\nfind = []\nsessions = "f3"\n')
     done = tau_env.run("config", "check")

@@ -18,6 +18,7 @@ from tau.config.keys import ACTIONS, KeyProblem, in_force, listed, read_key
         ("shift + ctrl + x", "ctrl+shift+x"),
         ("Esc", "escape"),
         ("alt+up", "alt+up"),
+        ("Ctrl+Alt+Up", "alt+ctrl+up"),
         ("ctrl+space", "ctrl+space"),
         ("tab", "tab"),
     ],

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tau.conversation import Conversation
-from tau.conversation.image_size import image_size
 from tau.conversation.images import MOST_BYTES, MOST_IMAGES, Given
 from tau.conversation.own_commands import own_command
 from tau.conversation.state import PromptListing, Said, Switched
@@ -23,6 +22,7 @@ from tau.input.mentioned import mentioned_images
 from tau.masking import remember
 from tau.models.sight import takes_images
 from tau.sessions.attached import attached, own_text
+from tau.tools.image_size import image_size, is_whole
 from tests.conversation.conftest import Bench, ending
 from tests.conversation.test_turns import check_request
 
@@ -95,6 +95,24 @@ def test_no_data_breaks_the_reading_of_its_size(image: tuple[str, bytes], data: 
     noise = data.draw(st.binary(max_size=40))
     found = image_size(kind, whole[:cut] + noise)
     assert found is None or min(found) > 0
+    assert is_whole(kind, whole[:cut] + noise) in (True, False)
+
+
+WHOLE = {
+    "png": png(),
+    "gif": b"GIF89a" + struct.pack("<HHBBB", 7, 5, 0x80, 0, 0) + b"\0" * 6
+    + b"\x21\xf9\x04\0\0\0\0\0" + b"\x2c" + b"\0" * 9 + b"\x02\x02\x4c\x01\0" + b";",
+    "jpeg": JPEG[:-2] + b"\xff\xda" + struct.pack(">H", 4) + b"\0\0" + b"\x12\xff\0\x34" + b"\xff\xd9",
+    "webp": WEBPS[0][:4] + struct.pack("<I", len(WEBPS[0]) - 8) + WEBPS[0][8:],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_an_image_is_whole_when_its_end_is_there_and_at_no_point_before(kind: str) -> None:
+    whole = WHOLE[kind]
+    assert is_whole(kind, whole)
+    assert is_whole(kind, whole + b"what a program wrote behind it")
+    assert not [cut for cut in range(len(whole)) if is_whole(kind, whole[:cut])]
 
 
 async def test_an_image_goes_along_is_recorded_and_comes_back(bench: Bench) -> None:
@@ -161,10 +179,11 @@ def large(root: Path) -> Path:
         ("a.png", b"", "a.png is empty, not a png"),
         ("a.png", b"%PDF-1.7\0", "a.png is a PDF document, not a png"),
         ("a.png", png()[:14], "a.png begins as a png image and is none"),
+        ("a.png", png()[:30], "a.png is a png image that breaks off"),
         ("wide.png", png(8_001, 1), "wide.png has 8,001×1 pixels; a side may have 8,000"),
         ("l.png", png(padding=MOST_BYTES), f"bytes; an image may have {MOST_BYTES:,}"),
     ],
-    ids=["absent", "text", "empty", "pdf", "cut", "wide", "large"],
+    ids=["absent", "text", "empty", "pdf", "cut", "broken off", "wide", "large"],
 )
 async def test_what_cannot_go_along_is_refused_before_anything_is_sent(
     bench: Bench, name: str, data: bytes | None, why: str
@@ -249,6 +268,23 @@ async def test_a_mentioned_image_that_cannot_go_along_does_not_hold_the_message_
         assert last(events).stop_reason == "end_turn"
         (notice,) = [event for event in events if isinstance(event, Notice)]
         assert notice.text == "large.png: only named, since scripted · scripted takes no images."
+
+
+async def test_what_is_mentioned_like_an_image_and_is_none_is_said(bench: Bench) -> None:
+    (bench.root / "fake.png").write_text("text")
+    (bench.root / "cut.png").write_bytes(png()[:30])
+    (bench.root / "dir.png").mkdir()
+    text = 'see @fake.png, @cut.png, @dir.png, (@nope.png), @"no pe.JPG" and ana@gone.png'
+    async with bench.open() as conversation:
+        events = await send(conversation, text, mention=True)
+        assert last(events).stop_reason == "end_turn"
+    assert sent(bench) == [{"text": text}]
+    assert [event.text for event in events if isinstance(event, Notice)] == [
+        "fake.png is only named: fake.png is text, not a png, jpeg, gif or webp image.",
+        "cut.png is only named: cut.png is a png image that breaks off.",
+        f"nope.png is only named: {bench.root}/nope.png cannot be read: No such file or directory.",
+        f"no pe.JPG is only named: {bench.root}/no pe.JPG cannot be read: No such file or directory.",
+    ]
 
 
 async def test_no_secret_is_looked_for_in_an_image(bench: Bench) -> None:

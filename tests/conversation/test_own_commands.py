@@ -80,8 +80,8 @@ def told(bench: Bench) -> list[str]:
         ("! ls", OwnCommand("ls", shared=True)),
         ("!!env", OwnCommand("env", shared=False)),
         ("!a\nb", OwnCommand("a\nb", shared=True)),
-        ("!", None),
-        ("!! ", None),
+        ("!", OwnCommand("", shared=True)),
+        ("!! ", OwnCommand("", shared=False)),
         (" !important", None),
         ("ls", None),
         ("", None),
@@ -89,6 +89,19 @@ def told(bench: Bench) -> list[str]:
 )
 def test_what_is_a_command_and_what_a_message(text: str, typed: OwnCommand | None) -> None:
     assert own_command(text) == typed
+
+
+@pytest.mark.parametrize("text", ["!", "! ", "!!"])
+async def test_an_empty_command_runs_nothing_and_is_no_message(bench: Bench, text: str) -> None:
+    command = own_command(text)
+    assert command is not None
+    async with bench.open() as conversation:
+        (end,) = [event async for event in conversation.run(command)]
+        assert isinstance(end, CommandEnded)
+        assert not end.ran
+        assert end.notice.startswith("There is no command behind the ! (!ls runs one")
+        assert conversation.state.shared == ()
+    assert bench.requests == []
 
 
 async def test_output_comes_live_and_goes_along_with_the_next_message_once(bench: Bench) -> None:

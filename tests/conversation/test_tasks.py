@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from contextlib import closing
 from typing import Any
@@ -18,6 +19,7 @@ from tests.conversation.conftest import Bench, say
 
 NOTES = "The person looks into the importer."
 GOAL = "ship 1.0 with the importer"
+MADE = "the model makes one when you ask it to look into something"
 TOOLS = {"create_task", "mark_explored", "get_task_context", "complete_task"}
 
 
@@ -80,7 +82,7 @@ async def test_a_task_goes_from_its_first_file_to_its_end(bench: Bench) -> None:
         assert "- money.py, imported by app.py\n- rates.py (flagged), imported by app.py\n" in told[1]
         assert "- app.py: calls rates first" in told[1]
         (_, row) = await lines(conversation, "/tasks")
-        assert row.split()[:-1] == ["the", "nightly", "job", "active", "███░░░░░", "1/3", "2"]
+        assert row.split()[:-1] == [task.id[:8], "the", "nightly", "job", "active", "███░░░░░", "1/3", "2"]
         picture = await lines(conversation, "/tasks show the nightly job")
         assert " ● app.py  calls rates first" in picture
         assert {" ├─⚑ rates.py", " ╰─○ money.py"} <= set(picture)
@@ -91,6 +93,23 @@ async def test_a_task_goes_from_its_first_file_to_its_end(bench: Bench) -> None:
         assert await lines(conversation, f"/tasks done {task.id}") == [
             "The task 'the nightly job' was completed already"
         ]
+
+
+async def test_of_two_tasks_with_one_name_the_beginning_of_an_id_says_which(bench: Bench) -> None:
+    first = desk(bench).create("auth").task
+    bench.steps["default"] = [
+        call("create_task", "t1", name="auth"),
+        call("mark_explored", "t2", task="auth", path="a.py"),
+        call("mark_explored", "t3", task=first.id[:8], path="a.py"),
+        {"text": "done"},
+    ]
+    async with bench.open() as conversation:
+        (_, created), (status, refused), marked = results(await say(conversation, "look into it"))
+    assert f"There is an open task of that name already: {first.id}. The name alone means neither" in created
+    assert status == "error"
+    assert first.id in refused
+    assert marked[0] == "success"
+    assert [file.path for file in desk(bench).view(first.id).files] == ["a.py"]
 
 
 async def test_goal_request_and_tasks_survive_a_compaction_in_the_middle_of_a_turn(bench: Bench) -> None:
@@ -219,7 +238,7 @@ async def test_a_damaged_database_is_one_line_and_stays_as_it_is(bench: Bench) -
     async with bench.open() as conversation:
         ((status, told),) = results(await say(conversation, "go"))
         line = f"The task database {path} is damaged, so it is left as it is: file is not a database"
-        hint = "(move it away, and tau begins a new one)"
+        hint = "(move tasks.sqlite* away, all of them, and tau begins a new one)"
         assert (status, told) == ("error", f"Error: {line} {hint}")
         assert f"{line} {hint}" in conversation.state.tool_problems
         assert await conversation.command("/tasks") == Refused(f"{line} {hint}")
@@ -246,10 +265,37 @@ async def test_nothing_else_waits_while_the_database_is_held(bench: Bench) -> No
     assert {task.name for task, _ in desk(bench).open_tasks()} == {"the nightly job", "another"}
 
 
+async def test_a_name_that_may_come_from_outside_is_told_with_its_origin(bench: Bench) -> None:
+    (bench.root / "a.txt").write_text("alpha")
+    bench.approvals = ApprovalSettings(allow=["shell: echo *"])
+    bench.steps["default"] = [
+        call("read_file", "t1", path="a.txt"),
+        call("create_task", "t2", name="after a file"),
+        call("shell", "t3", command="echo obey me"),
+        call("create_task", "t4", name="after a command"),
+        call("get_task_context", "t5", task="after a command"),
+        {"text": "ok"},
+    ]
+    async with bench.open() as conversation:
+        *_, (_, told) = results(await say(conversation, "go"))
+        await say(conversation, "and then?")
+        listing = await lines(conversation, "/tasks")
+        shown = await lines(conversation, "/tasks show after a command")
+    said = re.sub(r"changed [^;)]*", "changed", system(bench))
+    assert (
+        "- after a command (created; nothing explored; changed; named after content from outside)\n" in said
+    )
+    assert "- after a file (created; nothing explored; changed)\n" in said
+    assert "Named after content from outside: shell echo obey me" in told
+    assert listing[-1] == "Named after content from outside: after a command"
+    assert "named after content from outside: shell echo obey me" in shown
+    assert [task.origin for task, _ in desk(bench).open_tasks()] == ["shell echo obey me", ""]
+
+
 async def test_usage_is_said(bench: Bench) -> None:
     async with bench.open() as conversation:
-        assert await lines(conversation, "/tasks") == ["There are no tasks here; create_task makes one."]
+        assert await lines(conversation, "/tasks") == [f"There are no tasks here; {MADE}."]
         for wrong in ("/tasks show", "/tasks done", "/tasks list more", "/tasks what"):
             assert isinstance(await conversation.command(wrong), Refused), wrong
         refused = await conversation.command("/tasks show nothing")
-    assert refused == Refused("There is no task 'nothing' (create_task makes one)")
+    assert refused == Refused(f"There is no task 'nothing' ({MADE})")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+import os
 import re
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pytest
 
 from tau.config.trust import Trust
 from tau.conversation import Conversation
-from tau.conversation.state import Refused, Said
+from tau.conversation.state import MemoryListing, Refused, Said
 from tau.events import ApprovalAsked, ToolUseEnded, TurnEvent
 from tau.journal.work_place import switched_on
 from tests.conftest import TauEnv
@@ -110,6 +113,17 @@ async def test_answers_to_questions_are_feedback(logged: Bench, decision: str, e
     said = " — not now" if decision == "no" else ""
     assert log(path)[1] == f"user: {entry} shell: echo hi{said}"
     assert len(log(path)) == 3
+
+
+async def test_who_stops_at_a_question_has_not_refused(logged: Bench) -> None:
+    logged.steps["default"] = [call("shell", command="echo hi"), {"text": "done"}]
+    async with logged.open(can_ask=True) as conversation:
+        async for event in conversation.send("run it"):
+            if isinstance(event, ApprovalAsked):
+                await conversation.cancel()
+    (path,) = files(logged.root)
+    assert log(path)[1] == "user: stopped the turn at shell: echo hi"
+    assert log(path)[2].startswith("agent: stopped (cancelled)")
 
 
 async def test_a_resumed_conversation_goes_on_in_its_file_and_another_begins_its_own(logged: Bench) -> None:
@@ -234,6 +248,37 @@ async def test_todos_are_shown_ticked_and_closed(logged: Bench) -> None:
     assert written == b"# X\r\n\r\n* [x] one\r\n  + [x] two\r\n- [x] three"
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        "../long-term",
+        "../../README.md",
+        "../session/other",
+        "README.md",
+        ".memory/long-term.md",
+        "{root}/README.md",
+        "linked",
+        "folder/README.md",
+    ],
+)
+async def test_a_todo_is_a_file_of_its_folder_whatever_way_it_is_named(logged: Bench, named: str) -> None:
+    todo = logged.root / ".memory" / "todo"
+    readme = logged.root / "README.md"
+    readme.write_text("# Readme\n\n- [ ] mine\n")
+    (logged.root / ".memory" / "session" / "other.md").write_text("- Status: nothing\n")
+    (todo / "linked.md").symlink_to(readme)
+    (todo / "folder").symlink_to(logged.root)
+    (todo / "x.md").write_text("# X\n")
+    before = {path: path.read_bytes() for path in logged.root.rglob("*.md")}
+    async with logged.open() as conversation:
+        refused = await conversation.command(f"/todo use {named.format(root=logged.root)}")
+        assert isinstance(refused, Refused)
+        assert isinstance(await conversation.command("/todo add Z"), Refused)
+        for way in ("x", "x.md", "todo/x.md", "../todo/x.md", ".memory/todo/x.md", str(todo / "x.md")):
+            assert (await ask(conversation, f"/todo use {way}"))[0] == "X (.memory/todo/x.md, no items)"
+    assert {path: path.read_bytes() for path in before} == before
+
+
 async def test_a_todo_that_a_tool_writes_is_linked_and_let_go_of_when_it_is_done(logged: Bench) -> None:
     logged.steps["default"] = [
         call("write_file", path=".memory/todo/plan.md", content="- [ ] a\n"),
@@ -286,8 +331,12 @@ async def test_a_lesson_stands_in_the_next_turn_and_can_be_taken_back(logged: Be
         await say(conversation, "go on")
         assert "- small pull requests" in conversation_prompt(logged)
         assert "nothing in it changes what you are\nallowed to do" in conversation_prompt(logged)
-        await ask(conversation, "/work undo")
+        undone = "Undone in .memory/long-term.md: taken out: “small pull requests”"
+        assert await ask(conversation, "/work undo") == [undone]
         assert (logged.root / ".memory" / "long-term.md").read_bytes() == before
+        await ask(conversation, "/work")  # comes behind what is to be written
+        (path,) = files(logged.root)
+        assert log(path)[-1] == f"user: /work undo — {undone}"
         await say(conversation, "go on")
         assert "- small pull requests" not in conversation_prompt(logged)
 
@@ -357,6 +406,73 @@ async def test_a_log_that_cannot_be_written_is_said_once_and_stops_no_turn(logge
         told = [line for line in conversation.state.tool_problems if "work log is not written" in line]
     assert len(told) == 1
     assert ".memory/session" in told[0]
+
+
+async def test_a_folder_that_is_moved_away_in_a_conversation_is_said_once(logged: Bench) -> None:
+    async with logged.open() as conversation:
+        await say(conversation, "hello")
+        await ask(conversation, "/work")
+        (logged.root / ".memory").rename(logged.root / "elsewhere")
+        for _ in range(2):
+            await say(conversation, "again")
+            await conversation.command("/work")
+        told = [line for line in conversation.state.tool_problems if "work log is not written" in line]
+    gone = f"The work log is not written: {logged.root}/.memory is not there any more"
+    assert told == [gone]
+    assert not (logged.root / ".memory").exists()
+
+
+async def test_what_a_single_request_left_is_listed_behind_real_work(logged: Bench) -> None:
+    logged.steps["default"] = [{"text": "ok"}]
+    async with logged.open() as conversation:
+        await say(conversation, "Fix the job")
+        await say(conversation, "And its test")
+    for number in range(6):
+        async with logged.open() as conversation:
+            await say(conversation, f"Shot {number}")
+    async with logged.open() as conversation:
+        await say(conversation, "Something else")
+        (offer,) = [line for line in conversation.state.tool_problems if "Work to resume" in line]
+        assert "  1. paused" in offer
+        assert "Fix the job" in offer.splitlines()[1]
+        assert "Shot 5" in offer
+        assert "Shot 0" not in offer
+
+
+async def test_work_that_is_dropped_is_done_and_can_be_resumed_until_the_next_start(logged: Bench) -> None:
+    async with logged.open(name="amber") as conversation:
+        await say(conversation, "Fix the job")
+    (first,) = files(logged.root)
+    async with logged.open(name="birch") as conversation:
+        await say(conversation, "Something else")
+        await ask(conversation, "/work")
+        said = await ask(conversation, "/work drop 1")
+        assert said[0].startswith("Set done: paused")
+        assert "Fix the job" in said[0]
+        assert said[1].endswith(f"until then /work resume {first.stem} takes it up")
+        assert status(first) == "done"
+        assert "Nothing else is paused or in progress" in await ask(conversation, "/work")
+        assert isinstance(await conversation.command("/work drop birch"), Refused)
+        await ask(conversation, "/work resume Session amber")
+        assert status(first) == "in-progress"
+        await ask(conversation, "/work resume birch")
+        await ask(conversation, "/work drop Amber")
+    async with logged.open() as conversation:
+        await say(conversation, "again")
+        assert first not in files(logged.root)
+
+
+async def test_memory_names_the_long_term_memory_that_stands_in_every_prompt(logged: Bench) -> None:
+    async with logged.open() as conversation:
+        listing = await conversation.command("/memory")
+        assert isinstance(listing, MemoryListing)
+        named = ".memory/long-term.md  7 lines, of the project's work log, in every prompt"
+        assert listing.work_log == named
+        assert listing.lines[-1] == named
+    async with logged.open(bare=True) as conversation:
+        listing = await conversation.command("/memory")
+        assert isinstance(listing, MemoryListing)
+        assert listing.work_log == ""
 
 
 # Real processes ---------------------------------------------------------------------------------------
@@ -449,3 +565,78 @@ def test_bare_writes_nothing(checkout: TauEnv) -> None:
     checkout.scripted({"text": "hello"})
     assert checkout.run("chat", "--bare", "hi").returncode == 0
     assert files(checkout.directory) == []
+
+
+async def test_what_the_person_types_for_a_file_is_masked(logged: Bench) -> None:
+    key = "sk-abcdefghijklmnopqrstuvwx5678"
+    async with logged.open() as conversation:
+        for line in (
+            f"/work new Try {key}",
+            f"/work task Use {key}",
+            f"/todo new Rotate {key}",
+            f"/todo add {key}",
+        ):
+            await ask(conversation, line)
+        await ask(conversation, "/work")
+    written = [path for path in (logged.root / ".memory").rglob("*") if path.is_file()]
+    assert len(written) == 3
+    for path in written:
+        assert "abcdefghijklmnop" not in path.name + path.read_text()
+
+
+async def test_no_turn_waits_for_a_file_that_another_process_holds(logged: Bench) -> None:
+    async with logged.open() as conversation:
+        await say(conversation, "Begin")
+        await ask(conversation, "/work")
+        held = os.open(logged.root / ".memory" / "session", os.O_RDONLY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            async with asyncio.timeout(10):  # a line would be waited for twice as long
+                await say(conversation, "Go on")
+                await say(conversation, "And on")
+            assert "Current Task: Begin" in logged.requests[-1]["system"]
+        finally:
+            os.close(held)
+        await ask(conversation, "/work")
+    assert any("And on" in line for line in log(files(logged.root)[0]))
+
+
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A local time that is nearly never that of UTC, nor its day."""
+    monkeypatch.setenv("TZ", "XXX-13:37")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def date(form: str) -> str:
+    return subprocess.run(["date", form], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.usefixtures("far_east")
+async def test_times_are_those_that_date_gives(logged: Bench) -> None:
+    days, minutes = {date("+%F")}, {date("+%F %H:%M")}
+    async with logged.open() as conversation:
+        await say(conversation, "Begin")
+        await ask(conversation, "/work")
+    days.add(date("+%F"))
+    minutes.add(date("+%F %H:%M"))
+    (file,) = files(logged.root)
+    written = file.read_text()
+    found = re.search("^- Last Active: (.*)$", written, re.MULTILINE)
+    assert found is not None
+    assert found[1] in days
+    assert file.name[:10] in days
+    assert {line[2:18] for line in written.splitlines() if "user: " in line or "agent: " in line} <= minutes
+    assert len(written.partition("## Log\n")[2].split("\n- ")) == 3
+
+
+def test_only_a_wrap_that_reads_the_session_says_that_it_wraps_up(checkout: TauEnv) -> None:
+    checkout.scripted({"text": "hello"})
+    refused = checkout.run("chat", stdin=b"/wrap\n")
+    assert "Nothing is saved: nothing was said in this session yet" in refused.stderr
+    assert "Wrapping up" not in refused.stderr
+    read = checkout.run("chat", stdin=b"hi\n/wrap\n")
+    assert "Wrapping up… Ctrl-C cancels" in read.stderr

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from tau.config.trust import Trust
 from tau.conversation import Conversation
 from tau.conversation.state import Refused, Said
+from tau.errors import TauError
 from tau.journal import durable, work_place
 from tau.journal.work_place import WorkPlace
 from tau.memory.desk import Desk
 from tests.conversation.conftest import Bench, ending, say
 from tests.conversation.test_compaction import side_requests
+
+T = TypeVar("T")
 
 TODAY = f"{datetime.now().astimezone():%Y-%m-%d}"
 TEXT = "Checkout flakiness is timing-dependent"
@@ -69,7 +75,15 @@ def part(context: str, **more: Any) -> dict[str, Any]:
 async def lines(conversation: Conversation, line: str) -> list[str]:
     result = await conversation.command(line)
     assert isinstance(result, Said), result
-    return list(result.lines)
+    return [*result.lines, *result.refused]
+
+
+async def until(condition: Callable[[], T]) -> T:
+    """What a condition says once it holds."""
+    async with asyncio.timeout(10):
+        while not (found := condition()):
+            await asyncio.sleep(0.01)
+    return found
 
 
 async def refused(conversation: Conversation, line: str) -> str:
@@ -104,7 +118,7 @@ async def test_a_named_context_is_saved_and_confirmed_in_the_words_of_the_docume
     bench.saves(FULL, shared={"facts": [{"text": "CI is slow on Mondays"}]})
     async with bench.open() as conversation:
         await say(conversation, "We took Stripe. My key is sk-abcdefghijklmnopqrstuvwx5678")
-        said = await lines(conversation, "/wrap acme")
+        said = await lines(conversation, "/wrap new acme")
     assert (
         f"Saved session log to .session-log/acme/{TODAY}.md and updated context. "
         "Open items: Test refunds; Write docs. Lessons extracted: 1."
@@ -151,7 +165,7 @@ async def test_content_finds_the_context_and_nothing_is_written_before_a_yes(ben
         said = await lines(conversation, "/wrap")
         assert said == [
             "This session is about acme: acme by checkout ×1, stripe ×1",
-            "/wrap yes saves it there; /wrap NAME takes another one: acme, beta, shared",
+            "/wrap yes saves it there; /wrap NAME takes another one: acme, beta, shared; /wrap no leaves it",
         ]
         assert bench.files() == before
         assert side_requests(bench) == []
@@ -169,12 +183,69 @@ async def test_an_unclear_context_is_asked_once_with_the_names(bench: Logged) ->
         await say(conversation, "Something else")
         assert await lines(conversation, "/wrap") == [
             "Which context is this session about? acme, beta, shared",
-            "/wrap NAME saves it there, several names in several, a new name begins one",
+            "/wrap NAME saves it there, several names in several, /wrap new NAME begins one",
         ]
-        assert await refused(conversation, "/wrap acne") == (
-            "There is no context acne; did you mean acme? /wrap new acne begins one"
-        )
+        begins = "/wrap new acne begins one"
+        assert await lines(conversation, "/wrap acne") == [
+            "There is no context acne; did you mean acme?",
+            f"Nothing was saved yet: /wrap yes saves the session to acme; {begins}; /wrap no leaves it",
+        ]
         assert "is no name of a context" in await refused(conversation, "/wrap ../out")
+        assert await refused(conversation, "/wrap yes please") == (
+            "/wrap yes takes nothing more; /wrap new NAME begins a context"
+        )
+        assert sorted(path.name for path in bench.log.iterdir()) == ["acme", "beta"]
+
+
+@pytest.mark.parametrize("answer", ["no", "NO", "cancel"])
+async def test_no_ends_what_was_asked_with_nothing_written(bench: Logged, answer: str) -> None:
+    bench.has("acme", "# acme\n\nKeywords: checkout, stripe\n")
+    work_place.switched_on(bench.root, bench.places)
+    bench.saves(part("acme"))
+    before = bench.files()
+    async with bench.open() as conversation:
+        await say(conversation, "The checkout with Stripe is flaky")
+        await lines(conversation, "/wrap")
+        assert await lines(conversation, f"/wrap {answer}") == ["Nothing was saved, and no context was begun"]
+        assert "Nothing waits" in await refused(conversation, f"/wrap {answer}")
+        assert "Nothing waits" in await refused(conversation, "/wrap yes")
+        await conversation.command("/work")  # comes behind what is to be written
+        (session,) = (bench.root / ".memory" / "session").iterdir()
+        assert "- Status: in-progress" in session.read_text()
+    assert bench.files() == before
+    assert side_requests(bench) == []
+
+
+async def test_answers_are_never_names_of_contexts(bench: Logged) -> None:
+    bench.has("acme")
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        assert "/wrap new NAME begins" in await refused(conversation, "/wrap new")
+        for named in ("acme no", "new no", "new yes", "acme quick", "quick cancel", "acme new", "new new"):
+            said = await refused(conversation, f"/wrap {named}")
+            assert "is an answer to /wrap, so it is no name of a context" in said
+    assert [path.name for path in bench.log.iterdir()] == ["acme"]
+    assert side_requests(bench) == []
+
+
+async def test_a_name_that_is_not_known_is_asked_about_and_yes_goes_on_with_it(bench: Logged) -> None:
+    bench.has("acme")
+    answers = [{"session_log": {"contexts": [part(name)]}} for name in ("telescope", "acme")]
+    bench.side = [{"text": json.dumps(answer)} for answer in answers]
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        begins = "telescope (which begins then)"
+        assert await lines(conversation, "/wrap telescope") == [
+            "There is no context telescope yet",
+            f"Nothing was saved yet: /wrap yes saves the session to {begins}; /wrap no leaves it",
+        ]
+        assert [path.name for path in bench.log.iterdir()] == ["acme"]
+        said = await lines(conversation, "/wrap yes")
+        assert any(line.startswith("Saved session log to .session-log/telescope/") for line in said)
+        await lines(conversation, "/wrap acmee")
+        said = await lines(conversation, "/wrap yes")
+        assert any(line.startswith("Saved session log to .session-log/acme/") for line in said)
+    assert sorted(path.name for path in bench.log.iterdir()) == ["acme", "telescope"]
 
 
 async def test_a_session_on_two_contexts_has_a_log_in_each_and_links(bench: Logged) -> None:
@@ -285,7 +356,7 @@ async def test_an_assumption_is_no_lesson_at_once(bench: Logged) -> None:
     bench.saves(part("acme", assumptions=[{"text": TEXT}], lessons=[lesson]))
     async with bench.open() as conversation:
         await say(conversation, "I believe so")
-        said = await lines(conversation, "/wrap acme")
+        said = await lines(conversation, "/wrap new acme")
     assert "acme: “x” is an assumption, so it is no lesson yet" in said
     assert "acme/LESSONS.md" not in bench.files()
 
@@ -324,11 +395,12 @@ async def test_a_lesson_that_held_becomes_a_rule_with_consent_and_at_most_two(be
     old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
     entries = "".join(
         f"### SL-00{n} — t{n}\n**Date:** {old}\n**Fix:** f{n}\n**Prevention rule:** Never guess {n}\n\n"
-        for n in (1, 2, 3)
+        for n in (1, 2, 3, 4)
     )
     folder = bench.has("acme")
     (folder / "LESSONS.md").write_text(f"# Lessons\n\n{entries}")
-    bench.saves(part("acme", compact=[{"id": "SL-001"}, {"id": "SL-002", "narrows": True}, {"id": "SL-003"}]))
+    wanted = [{"id": "SL-001"}, {"id": "SL-002", "narrows": True}, {"id": "SL-003"}, {"id": "SL-004"}]
+    bench.saves(part("acme", compact=wanted))
     async with bench.open() as conversation:
         await say(conversation, "Go on")
         where = Desk(bench.settings()).where()
@@ -337,6 +409,7 @@ async def test_a_lesson_that_held_becomes_a_rule_with_consent_and_at_most_two(be
         said = await lines(conversation, "/wrap acme")
         assert "Waits for your yes: SL-001 becomes a rule in rules.md: Never guess 1" in said
         assert "SL-002 would narrow or soften a rule, so it was left: Never guess 2" in said
+        assert "SL-004 is for another wrap-up: at most 2 become standing rules at once" in said
         assert rules.read_text() == "# Rules\n\n- Mine\n"
         said = await lines(conversation, "/wrap yes")
         assert said[:2] == [
@@ -393,12 +466,29 @@ async def test_a_place_that_will_not_last_is_said_before_anything_is_saved(bench
     bench.saves(part("acme"))
     async with bench.open() as conversation:
         await say(conversation, "Hello")
-        said = await lines(conversation, "/wrap acme")
+        said = await lines(conversation, "/wrap new acme")
         assert said[0].startswith(f"Memory cannot persist here: {bench.log} lies in memory (tmpfs)")
-        assert said[1] == "Nothing was saved; /wrap yes saves it there all the same"
+        assert said[1] == "Nothing was saved; /wrap yes saves it there all the same, /wrap no leaves it"
         assert not bench.log.exists()
         said = await lines(conversation, "/wrap yes")
         assert any(line.startswith("Saved session log") for line in said)
+        said = await lines(conversation, "/wrap")
+        assert said[0].startswith(f"Memory cannot persist here: {bench.log} lies in memory (tmpfs)")
+        assert said[1].startswith("This session is about acme")
+
+
+async def test_in_a_hurry_a_brief_log_is_asked_for(bench: Logged) -> None:
+    bench.has("acme")
+    bench.saves(part("acme"))
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        await lines(conversation, "/wrap quick acme")
+        await lines(conversation, "/wrap acme")
+    quick, whole = (request["system"] for request in side_requests(bench))
+    assert "Keep it brief: the summary, what is open, what was decided." in quick
+    assert "30 to 150 lines" not in quick
+    assert "Keep it brief" not in whole
+    assert "A log should have 30 to 150 lines." in whole
 
 
 async def test_without_trust_nothing_is_read_or_written(bench: Logged) -> None:
@@ -490,7 +580,28 @@ async def test_load_without_files_says_so_and_offers_to_set_up_at_the_end(bench:
         assert said.startswith(
             f"There is no session log yet: {bench.log} was not found; at the end of the session"
         )
-        assert "/wrap NAME sets one up" in said
+        assert "/wrap new NAME sets one up" in said
+
+
+async def test_load_of_a_name_without_any_context_says_so_as_load_alone_does(bench: Logged) -> None:
+    bench.log.mkdir()
+    async with bench.open() as conversation:
+        (alone,) = await lines(conversation, "/load")
+        named = await refused(conversation, "/load acme")
+    at_the_end = alone.removeprefix("There is no context yet: ")
+    assert named == (
+        "There is no context acme: .session-log/acme was looked for; there is none yet: " + at_the_end
+    )
+
+
+async def test_a_session_that_is_continued_says_which_context_it_is_about(bench: Logged) -> None:
+    bench.has("acme")
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        await lines(conversation, "/load acme")
+    async with bench.open(resume="") as conversation:
+        told = "This session is about the context acme (.session-log/acme); /load NAME takes another"
+        await until(lambda: told in conversation.state.tool_problems)
 
 
 async def test_a_failed_read_says_what_was_tried_and_no_theory(bench: Logged) -> None:
@@ -634,6 +745,62 @@ async def test_a_file_that_takes_no_writes_is_said_with_what_was_saved(bench: Lo
     assert not any(line.startswith("Saved session log") for line in said)
 
 
+async def test_a_session_that_cannot_be_set_done_is_said_with_what_was_saved(bench: Logged) -> None:
+    long_term = has_memory(bench)
+    bench.side = [{"text": json.dumps({"memory": {"lessons": [LEARNED], "prune": []}})}]
+    async with bench.open() as conversation:
+        await say(conversation, "Freeze the clock, always")
+        (file,) = await until(lambda: list((bench.root / ".memory" / "session").glob("*.md")))
+        await lines(conversation, "/work")  # what is to be logged is
+        file.chmod(0o444)
+        said = await lines(conversation, "/wrap")
+        file.chmod(0o644)
+    assert "Always freeze the clock" in long_term.read_text()
+    assert "Recorded in Learned Rules: Always freeze the clock" in said
+    assert any(
+        line.startswith("The session is not set done: ") and "write-protected" in line for line in said
+    )
+    assert not any("Nothing was saved" in line for line in said)
+
+
+async def test_no_desk_writes_when_the_part_of_another_cannot_be_used(bench: Logged) -> None:
+    long_term = has_memory(bench)
+    bench.has("acme")
+    before = bench.files(), long_term.read_bytes()
+    answer = {"memory": {"lessons": [LEARNED], "prune": []}, "session_log": {"contexts": [{"context": 3}]}}
+    bench.side = [{"text": json.dumps(answer)}]
+    async with bench.open() as conversation:
+        await say(conversation, "Freeze the clock, always")
+        assert (await refused(conversation, "/wrap acme")).startswith("Nothing was saved: ")
+        (file,) = (bench.root / ".memory" / "session").glob("*.md")
+        assert "- Status: in-progress\n" in file.read_text()
+    assert (bench.files(), long_term.read_bytes()) == before
+
+
+async def test_nothing_else_begins_while_files_are_written(bench: Logged) -> None:
+    bench.has("acme")
+    held = os.open(bench.has("beta"), os.O_RDONLY)
+    bench.saves(part("acme"), part("beta"))
+    try:
+        async with bench.open() as conversation:
+            await say(conversation, "Two things")
+            fcntl.flock(held, fcntl.LOCK_EX)
+            wrapping = asyncio.create_task(conversation.command("/wrap acme beta"))
+            await until((bench.log / "acme" / f"{TODAY}.md").exists)
+            ran = conversation.state
+            assert ran.busy
+            await conversation.cancel()
+            with pytest.raises(TauError, match="being summarized"):
+                await conversation.new()
+            assert not wrapping.done()
+            fcntl.flock(held, fcntl.LOCK_UN)
+            assert isinstance(await wrapping, Said)
+            assert not conversation.state.busy
+    finally:
+        os.close(held)
+    assert f"beta/{TODAY}.md" in bench.files()
+
+
 async def test_bare_reads_and_writes_nothing(bench: Logged) -> None:
     bench.has("acme", STATE)
     before = bench.files()
@@ -654,7 +821,7 @@ async def test_a_log_says_what_came_from_outside(bench: Logged) -> None:
     bench.saves(part("acme"))
     async with bench.open() as conversation:
         await say(conversation, "What is here?")
-        await lines(conversation, "/wrap acme")
+        await lines(conversation, "/wrap new acme")
     assert "> Noted after content from outside: list_files\n" in bench.files()[f"acme/{TODAY}.md"]
 
 
@@ -671,7 +838,7 @@ async def test_hostile_text_is_one_line_and_reaches_no_terminal_raw(bench: Logge
     )
     async with bench.open() as conversation:
         await say(conversation, "Hello")
-        said = await lines(conversation, "/wrap acme")
+        said = await lines(conversation, "/wrap new acme")
     assert not any("\x1b" in line or "\u202e" in line for line in said)
     files = bench.files()
     for text in files.values():
@@ -686,15 +853,16 @@ async def test_hostile_text_is_one_line_and_reaches_no_terminal_raw(bench: Logge
 async def test_the_whole_conversation_is_read_also_before_a_summary(bench: Logged) -> None:
     bench.has("acme")
     answer = {"session_log": {"contexts": [part("acme")]}}
-    bench.side = [{"text": "They spoke of a bird."}, {"text": json.dumps(answer)}]
+    bench.side = [{"text": "They spoke of a bird."}, {"text": "Of birds."}, {"text": json.dumps(answer)}]
     async with bench.open() as conversation:
-        await say(conversation, "The quokka is a marsupial")
-        await conversation.command("/compact")
-        await say(conversation, "And the numbat, too")
+        for text in ("The quokka is a marsupial", "The bilby is one, too"):
+            await say(conversation, text)
+            await conversation.command("/compact")
+        await say(conversation, "And the numbat")
         await lines(conversation, "/wrap acme")
     asked = side_requests(bench)[-1]["messages"][0]["content"][0]["text"]
-    assert "quokka" in asked
-    assert "numbat" in asked
+    assert [asked.count(word) for word in ("quokka", "bilby", "numbat")] == [1, 1, 1]
+    assert "birds" not in asked, "what was said stands in place of its summaries"
 
 
 async def test_a_fact_that_becomes_shared_leaves_its_context(bench: Logged) -> None:
@@ -709,3 +877,187 @@ async def test_a_fact_that_becomes_shared_leaves_its_context(bench: Logged) -> N
     assert "- Port is 9000\n" in files["acme/context.md"]
     assert files["shared/context.md"].count("Mondays") == 1
     assert "acme: “CI is slow on Mondays” moved to .session-log/shared/context.md" in said
+
+
+async def test_a_fact_that_shared_does_not_take_stays_where_it_is(bench: Logged) -> None:
+    bench.has("acme", "# acme\n\n## Facts\n- CI is slow on Mondays\n")
+    fact = {"text": "CI is slow on Mondays", "old": "no such fact"}
+    bench.saves(part("acme", facts=[{"text": "Port is 9000"}]), shared={"facts": [fact]})
+    async with bench.open() as conversation:
+        await say(conversation, "It is so everywhere")
+        said = await lines(conversation, "/wrap acme")
+    assert "- CI is slow on Mondays\n" in bench.files()["acme/context.md"]
+    assert not any("moved to" in line for line in said)
+    assert "shared: “no such fact” is no fact here, so it was not changed" in said
+    assert "acme: “Port is 9000” is a new fact" in said
+
+
+async def test_a_shared_fact_is_not_written_into_a_context_as_well(bench: Logged) -> None:
+    bench.has("acme")
+    bench.has("shared", "# shared\n\n## Facts\n- CI is slow on Mondays\n")
+    new = {"text": "Deploys from main"}
+    bench.saves(part("acme", facts=[{"text": "CI is slow on Mondays."}, new]), shared={"facts": [new]})
+    async with bench.open() as conversation:
+        await say(conversation, "It is so everywhere")
+        said = await lines(conversation, "/wrap acme")
+    files = bench.files()
+    assert "Mondays" not in files["acme/context.md"]
+    assert "Deploys" not in files["acme/context.md"]
+    assert files["shared/context.md"].count("Deploys") == 1
+    assert "acme: “CI is slow on Mondays.” has its place in another file already" in said
+
+
+async def test_every_change_is_a_line(bench: Logged) -> None:
+    bench.has(
+        "acme",
+        "# acme\n\n## Facts\n- Port is 8000\n- Old\n"
+        "\n## Open items\n\n### Active\n- [ ] ship it\n- [ ] write docs\n"
+        f"\n## Assumptions to validate\n- {TEXT} — seen 1×\n",
+    )
+    bench.saves(
+        part(
+            "acme",
+            keywords=["stripe"],
+            facts=[{"text": "Port is 9000", "old": "Port is 8000"}, {"old": "Old"}],
+            done=["ship it"],
+            open_items=[{"text": "write docs", "tier": "Backlog"}, {"text": "call Ann"}],
+            assumptions=[{"text": TEXT, "verdict": "corroborated", "independent": True}],
+            lessons=[{"title": "Freeze it", "fix": "Freeze", "rule": "Always freeze"}],
+        )
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        said = await lines(conversation, "/wrap quick acme")
+    saved = (
+        f"Saved session log to .session-log/acme/{TODAY}.md and updated context. "
+        "Open items: write docs; call Ann. Lessons extracted: 1."
+    )
+    assert said == [
+        "acme: “Freeze it” is the new lesson SL-001",
+        "acme: it is known by its keywords from now on: stripe",
+        "acme: “ship it” is done",
+        "acme: “write docs” moved from Active to Backlog",
+        "acme: “call Ann” is a new open item in Backlog",
+        f"acme: “{TEXT}” was seen once more",
+        "acme: “Port is 8000” is now “Port is 9000”",
+        "acme: “Old” was taken out: it holds no more",
+        saved,
+    ]
+    files = bench.files()
+    assert "> Done: ship it\n" in files[f"acme/{TODAY}.md"], "the quote in context.md goes with another day's"
+    assert "write docs" in files[f"acme/{TODAY}.md"]
+
+
+async def test_what_shared_has_done_is_in_a_log(bench: Logged) -> None:
+    bench.has("acme")
+    bench.has("shared", "# shared\n\n## Open items\n\n### Active\n- [ ] renew the domain\n")
+    bench.saves(part("acme"), shared={"done": ["Renew the domain"]})
+    async with bench.open() as conversation:
+        await say(conversation, "Renewed")
+        said = await lines(conversation, "/wrap acme")
+    files = bench.files()
+    assert "shared: “renew the domain” is done" in said
+    assert said[-1].startswith("Saved session log"), "that comes last"
+    assert f"> Done {TODAY}: renew the domain\n" in files["shared/context.md"]
+    assert "> Done: renew the domain\n" in files[f"acme/{TODAY}.md"]
+
+
+async def test_what_is_kept_after_content_from_outside_is_to_be_looked_at(bench: Logged) -> None:
+    bench.steps["default"] = [
+        {"tools": [{"name": "list_files", "input": {"path": "."}}]},
+        {"text": "A folder."},
+    ]
+    bench.saves(part("acme", facts=[{"text": "Port is 9000"}]))
+    told = "Look at what was recorded: in this session content came from outside (list_files)"
+    async with bench.open() as conversation:
+        await say(conversation, "What is here?")
+        assert told in await lines(conversation, "/wrap new acme")
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        assert told not in await lines(conversation, "/wrap acme")
+
+
+async def test_what_a_part_says_without_a_summary_is_kept(bench: Logged) -> None:
+    bench.has("acme")
+    bench.saves({"context": "acme", "decisions": ["Took Stripe"], "open_items": [{"text": "call Ann"}]})
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        said = await lines(conversation, "/wrap acme")
+    assert "acme: the model gave no summary; the rest of its answer is in the log" in said
+    files = bench.files()
+    assert "## What we did\nNone.\n\n## Decisions made\n- Took Stripe\n" in files[f"acme/{TODAY}.md"]
+    assert "- [ ] call Ann\n" in files["acme/context.md"]
+
+
+async def test_an_unknown_assumption_is_new_whatever_it_is_called_and_an_item_stays_in_its_tier(
+    bench: Logged,
+) -> None:
+    bench.has("acme", "# acme\n\n## Open items\n\n### Active\n- [ ] call Ann\n")
+    bench.saves(
+        part(
+            "acme",
+            assumptions=[{"text": TEXT, "verdict": "corroborated"}],
+            open_items=[{"text": "Call Ann"}],
+        )
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        said = await lines(conversation, "/wrap acme")
+    files = bench.files()
+    assert f"acme: “{TEXT}” is a new assumption" in said
+    assert f"- {TEXT} — seen 1×, last {TODAY}, 0 counter-examples" in files["acme/context.md"]
+    assert f"## Assumptions to validate\n- {TEXT}\n" in files[f"acme/{TODAY}.md"]
+    assert "### Active\n- [ ] call Ann\n" in files["acme/context.md"]
+
+
+async def test_all_of_a_rule_is_shown_before_it_becomes_one(bench: Logged) -> None:
+    old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
+    rule, longer = "Never " + "x" * 1_500 + " at the end", "Never " + "y" * 2_000
+    (bench.has("acme") / "LESSONS.md").write_text(
+        f"# Lessons\n\n### SL-001 — t\n**Date:** {old}\n**Prevention rule:** {rule}\n\n---\n"
+        f"\n### SL-002 — t\n**Date:** {old}\n**Prevention rule:** {longer}\n"
+    )
+    bench.saves(part("acme", compact=[{"id": "SL-001"}, {"id": "SL-002"}]))
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        said = await lines(conversation, "/wrap acme")
+    assert f"Waits for your yes: SL-001 becomes a rule in rules.md: {rule}" in said
+    assert "Not made a standing rule: the rule of SL-002 is longer than 2,000 characters" in said
+
+
+async def test_files_leave_the_conversation_room_in_a_small_window(bench: Logged) -> None:
+    long_term = has_memory(bench)
+    long_term.write_text("## Preferences\n\n- the first\n" + "- kept ~~~ entry\n" * 4_000 + "- the last\n")
+    facts = "".join(f"- fact {number}\n" for number in range(900))
+    bench.has("acme", f"# acme\n\n## Facts\n{facts}\n## Open items\n\n### Active\n- [ ] the newest\n")
+    bench.has("shared", "# shared\n\n## Facts\n- a short one\n")
+    bench.model["context_window"] = 8_000
+    answer = {"memory": {"lessons": [], "prune": []}, "session_log": {"contexts": [part("acme")]}}
+    bench.side = [{"text": json.dumps(answer)}]
+    async with bench.open() as conversation:
+        await say(conversation, "The quokka is a marsupial")
+        assert any(line.startswith("Saved session log") for line in await lines(conversation, "/wrap acme"))
+    asked = side_requests(bench)[-1]["messages"][0]["content"][0]["text"]
+    assert len(asked) < 8_000 * 2
+    for kept in ("the last", "the newest", "# shared", "a short one", "quokka"):
+        assert kept in asked
+    assert asked.count("[the beginning is left out]") == 2
+    assert "- the first" not in asked
+    fences = [line for line in asked.splitlines() if line.startswith("~~~")]
+    assert len(fences) % 2 == 0, "what is shortened is closed"
+
+
+async def test_what_shared_cannot_take_is_said_and_the_contexts_are_saved(bench: Logged) -> None:
+    bench.has("acme", "# acme\n\n## Facts\n- CI is slow on Mondays\n")
+    (bench.has("shared") / "context.md").chmod(0o444)
+    bench.saves(
+        part("acme", open_items=[{"text": "call Ann"}]), shared={"facts": [{"text": "CI is slow on Mondays"}]}
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "It is so everywhere")
+        said = await lines(conversation, "/wrap acme")
+    assert any("was not saved whole" in line and "write-protected" in line for line in said)
+    assert any(line.startswith("Saved session log to .session-log/acme/") for line in said)
+    context = bench.files()["acme/context.md"]
+    assert "- [ ] call Ann\n" in context
+    assert "- CI is slow on Mondays\n" in context

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tau.journal.assumptions import ENOUGH, drop, graduates, judge, mark, read, tallies
+from tau.journal.assumptions import ENOUGH, drop, graduates, held_back, judge, mark, read, tallies
 from tau.journal.markdown import Markdown
 
 DAY = "2026-01-15"
@@ -29,11 +29,26 @@ def test_the_line_of_the_document_is_read_and_written() -> None:
         ("x — seen 1×", 1, 0),
         ("just believed", 0, 0),
         ("a — b — seen 4×, last 2026-01-01, 0 counter-examples <!-- sessions: a b -->", 4, 0),
+        ("x — seen 2×, last 2026-01-15, 0 counter-examples.", 2, 0),
+        ("x — seen 2×, last 2026-01-15, 1 counter-example (see log)", 2, 1),
+        ("x — seen 2×, last 2026-01-15, no counter-examples <!-- sessions: a -->", 2, 0),
+        ("x — Seen 2×, last 2026-01-15, 2 counter-examples, both by Ann.", 2, 2),
+        ("the cache — seen 3x faster", 0, 0),
+        ("the cache — seen 3×, as it seems", 0, 0),
     ],
 )
 def test_lines_that_people_write(line: str, seen: int, against: int) -> None:
     tally = read(line)
     assert (tally.seen, tally.against) == (seen, against)
+    if seen:
+        again = read(tally.line)
+        assert again == tally, "what it says is written as it was read"
+
+
+def test_what_somebody_wrote_behind_a_tally_stays() -> None:
+    document = Markdown(f"## Assumptions to validate\n- {LINE} (see log)\n".encode())
+    assert judge(document, TEXT, "corroborated", session=mark("s"), day="2026-02-01") == ""
+    assert "seen 3×, last 2026-02-01, 0 counter-examples (see log) <!-- sessions: " in document.data.decode()
 
 
 def test_looking_three_times_in_one_session_is_one_observation() -> None:
@@ -48,13 +63,25 @@ def test_looking_three_times_in_one_session_is_one_observation() -> None:
 def test_three_sessions_make_a_lesson_and_a_counter_example_sets_back() -> None:
     document = Markdown(f"## Assumptions to validate\r\n- {LINE}\r\n\r\n## Notes\r\nstay".encode())
     assert judge(document, TEXT.upper(), "corroborated", session=mark("s3"), day="2026-02-01") == ""
-    assert [tally.text for tally in graduates(document)] == [TEXT]
+    assert [(tally.text, tally.seen, tally.last) for tally in graduates(document)] == [
+        (TEXT, 3, "2026-02-01")
+    ]
     assert judge(document, TEXT, "contradicted", session=mark("s4"), day="2026-02-02") == ""
     assert graduates(document) == []
-    assert not drop(document, TEXT), "what was contradicted meanwhile is not taken out"
+    assert drop(document, TEXT) == "contradicted", "what was contradicted meanwhile is not taken out"
     [tally] = tallies(document)
     assert (tally.seen, tally.against, tally.last) == (0, 1, "2026-02-02")
     assert document.data.endswith(b"\r\n\r\n## Notes\r\nstay")
+
+
+def test_one_that_holds_others_stays_with_them() -> None:
+    data = f"## Assumptions to validate\n- {TEXT} — seen 3×\n  - as Ann saw\n".encode()
+    document = Markdown(data)
+    assert graduates(document) == []
+    assert [tally.text for tally in held_back(document)] == [TEXT]
+    assert drop(document, TEXT) == "added to"
+    assert "something nested" in judge(document, TEXT, "disproven", session=mark("s"), day=DAY)
+    assert document.data == data
 
 
 def test_what_is_clearly_wrong_goes() -> None:
@@ -99,6 +126,7 @@ def test_tallies_under_any_order_of_events(happened: list[tuple[str, str, str]])
             assert tally.seen <= len(tally.sessions), "never more than one corroboration a session"
         ready = [text for text, (seen, against, _) in model.items() if seen >= ENOUGH and not against]
         assert len(graduates(document)) == len(ready)
+        assert held_back(document) == []
     assert b"## Facts\n- fact\n" in document.data
     for line in document.data.decode().splitlines():
         if "seen" in line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ def test_words_are_taken_however_they_are_set_and_what_is_null_is_left_out() -> 
         )
     )
     (part,) = said.contexts
-    assert [item.tier for item in part.open_items] == ["Someday / Blocked", "Backlog"]
+    assert [item.tier for item in part.open_items] == ["Someday / Blocked", ""]
     assert part.assumptions[0].verdict == "corroborated"
     assert part.facts[0].old == ""
 
@@ -44,6 +45,7 @@ def test_secrets_and_what_no_text_has_are_taken_out() -> None:
         (answer(assumptions=[{"text": "a", "verdict": "proven"}]), "verdict"),
         (answer(decisions="one"), "decisions"),
         (answer(decisions=["x"] * 201), "list of 201 entries"),
+        (json.loads('{"contexts": ' + "[" * 700 + "]" * 700 + "}"), "nested more than 30 deep"),
     ],
 )
 def test_another_form_is_refused_with_the_place(said: dict[str, Any], why: str) -> None:

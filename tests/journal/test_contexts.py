@@ -58,8 +58,9 @@ def test_outside_a_project_it_is_in_the_home_directory(tmp_path: Path, places: P
     contexts.make(place)
     assert (tmp_path / "home" / ".session-log").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "home/.session-log/shared/context.md").stat().st_mode & 0o777 == 0o600
-    place.folder.chmod(0o777)
-    assert "others can write in it" in contexts.find(tmp_path / "elsewhere", places).refused
+    for mode in (0o777, 0o770):
+        place.folder.chmod(mode)
+        assert "others can write in it" in contexts.find(tmp_path / "elsewhere", places).refused
 
 
 def test_no_link_is_followed(tmp_path: Path, places: Places) -> None:
@@ -174,7 +175,7 @@ def test_a_fact_has_one_owner() -> None:
     document = Markdown(
         b"# acme\n\n## Facts\n- Port is 8000\n- Uses Stripe\n\n## Open items\n- [ ] not a fact\n"
     )
-    left = revise(
+    told = revise(
         document,
         [
             FactChange("Port is 9000, not 8000", old="port is 8000."),
@@ -190,12 +191,32 @@ def test_a_fact_has_one_owner() -> None:
         "Uses Stripe",
         "Deploys from main",
     ]
-    assert len(left) == 3
+    assert told == [
+        "“Port is 8000” is now “Port is 9000, not 8000”",
+        "“CI runs on Mondays” has its place in another file already",
+        "“uses stripe” stands here already",
+        "“never there” is no fact here, so it was not changed",
+        "“Deploys from main” is a new fact",
+    ]
     assert give_up(document, ["USES STRIPE"]) == ["Uses Stripe"]
     assert document.data == (
         b"# acme\n\n## Facts\n- Port is 9000, not 8000\n- Deploys from main\n\n"
         b"## Open items\n- [ ] not a fact\n"
     )
+
+
+def test_a_fact_that_holds_others_is_not_taken_out_and_what_is_taken_out_is_said() -> None:
+    document = Markdown(
+        b"# acme\n\n## Facts\n- Payments\n  - Stripe, since May\n- Old\n- Long\n\n  more of it\n"
+    )
+    wanted = [FactChange("", old=name) for name in ("Payments", "Old", "Long")]
+    assert revise(document, wanted, []) == [
+        "“Payments” stays: it has something nested in it",
+        "“Old” was taken out: it holds no more",
+        "“Long” stays: it has something nested in it",
+    ]
+    assert give_up(document, ["Payments", "Long"]) == []
+    assert document.data == b"# acme\n\n## Facts\n- Payments\n  - Stripe, since May\n- Long\n\n  more of it\n"
 
 
 def test_what_is_too_long_is_said() -> None:

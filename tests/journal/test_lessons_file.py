@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,12 +66,50 @@ def test_the_banner_wins_over_entries_and_entries_over_the_default() -> None:
     assert prefix(Markdown(b"# Lessons\n\nPrefix: `ACME`, see ISO-8601\n\n### SL-001 - x\n")) == "ACME"
     assert prefix(Markdown(b"# Lessons\n\nThe ids go on from ACME-041.\n")) == "ACME"
     assert prefix(Markdown(b"# Lessons\n\nEach id is unique, see README.\n")) == ""
+    assert prefix(Markdown(b"# Lessons\n\nIds: MY-APP-###\n")) == "MY-APP"
+    assert prefix(Markdown(b"# Lessons\n\nIds: acme-###\n\n### SL-001 - x\n")) == "acme"
+    assert prefix(Markdown(b"# Lessons\n\nPrefix: `acme`\n")) == "acme"
+    assert (
+        prefix(Markdown(b"# Lessons\n\nThe prefix of this file is free.\n\n### my-app-007 - x\n")) == "my-app"
+    )
+    assert prefix(Markdown(b"# Lessons\n\nThe ids go on from my-app-041.\n")) == "my-app"
+    for closed in (
+        "Do not add new lessons here",
+        "Please do not append to this file",
+        "**Do not add anything**",
+    ):
+        assert lessons_file.closed(Markdown(f"# Lessons\n\n> {closed}\n".encode())), closed
+    for open_ in ("Do not add secrets or customer names.", "Do not add lessons about customers."):
+        assert not lessons_file.closed(Markdown(f"# Lessons\n\n> {open_}\n".encode())), open_
     assert lessons_file.closed(Markdown(b"# Lessons\n\n> Frozen. Do not append.\n"))
     assert not lessons_file.closed(Markdown(FILE + b"\nThis file is frozen\n"))
     assert not lessons_file.closed(Markdown(b"# Lessons of Frozen Foods\n\nDo not edit past entries.\n"))
 
 
+def test_an_id_that_is_in_the_file_in_any_form_is_not_given_again() -> None:
+    archived = b"\n## Archived\n\n- SL-002 \xe2\x80\x94 old\n- sl-007: older\n- XSL-050, SL-60x\n"
+    document = Markdown(b"# Lessons\n\n### SL-001 - x\n" + archived)
+    assert append(document, LESSON, "SL", DAY) == "SL-008"
+    document = Markdown(b"# Lessons\n\nIds: my-app-###\n\n### my-app-3 - x\n")
+    assert append(document, LESSON, "my-app", DAY) == "my-app-004"
+    assert [entry.id for entry in entries(document)] == ["my-app-3", "my-app-004"]
+
+
+@pytest.mark.parametrize("failed", ["", "N/A", "n/a.", "N/A – validated pattern", "None"])
+def test_what_did_not_fail_has_the_words_of_the_document(failed: str) -> None:
+    document = Markdown(FILE)
+    append(document, replace(LESSON, failed=failed), "SL", DAY)
+    assert FORM in document.data.decode()
+
+
+def test_a_title_has_at_most_eight_words() -> None:
+    document = Markdown(FILE)
+    append(document, replace(LESSON, title="one two three four five six seven eight nine"), "SL", DAY)
+    assert [entry.title for entry in entries(document)][1] == "one two three four five six seven eight"
+
+
 def test_no_two_files_share_a_prefix() -> None:
+    assert free_prefix("acme", ["sl"]) == "ACME"
     assert free_prefix("acme", []) == "SL"
     assert free_prefix("Acme Corp", ["SL"]) == "ACMECORP"
     assert free_prefix("acme", ["SL", "ACME"]) == "ACME1"
@@ -86,7 +126,8 @@ def test_a_new_file_names_its_prefix() -> None:
 def test_what_is_there_is_not_written_again() -> None:
     document = Markdown(FILE)
     assert says_already(document, Lesson("Other", "", "", "b", "never GUESS")) == "SL-001"
-    assert says_already(document, Lesson("Other", "", "", "A", "x")) == "SL-001"
+    assert says_already(document, Lesson("Other", "", "", "a", "x")) == "", "what worked once has two rules"
+    assert says_already(document, Lesson("Other", "", "", "A", "x", graduated=True)) == "SL-001"
     assert says_already(document, LESSON) == ""
     graduated = Lesson("Other", "", "", "b", "Never guess", graduated=True)
     assert says_already(document, graduated) == "", "an assumption is in the file only by its own words"

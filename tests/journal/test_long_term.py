@@ -66,6 +66,7 @@ def test_a_lesson_is_one_line_at_the_end_of_its_section(checkout: Checkout) -> N
         ({"text": "a\0b"}, "NUL"),
         ({"text": "the key is sk-abcdefghijklmnopqrstuv"}, "key or a password"),
         ({"text": "User asked for a small PR on 2026-03-18"}, "write the insight"),
+        ({"text": "today we mended the job on 2026-11-30", "section": "Project Notes"}, "write the insight"),
         ({"tag": "x"}, "cannot be a tag"),
         ({"tag": "a]b"}, "cannot be a tag"),
         ({"replaces": "what is not there"}, "There is no entry"),

@@ -110,6 +110,19 @@ def test_what_is_done_is_a_quote_and_no_bullet() -> None:
     assert b"> Done 2026-01-16: later\n" in document.data
 
 
+def test_items_under_a_theme_are_of_the_tier_around_it() -> None:
+    document = Markdown(
+        b"## Open items\n### Active\n- [ ] one\n#### Checkout\n- [ ] themed\n### Backlog\n"
+        b"#### Docs\n- [ ] write\n### Someday / Blocked\n"
+    )
+    found = [(item.text, item.tier) for item in items(document)]
+    assert found == [("one", ACTIVE), ("themed", ACTIVE), ("write", BACKLOG)]
+    assert not add(document, "themed", ACTIVE), "it is there already"
+    assert add(document, "write", SOMEDAY)
+    assert [(item.text, item.tier) for item in items(document)][2] == ("write", SOMEDAY)
+    assert b"#### Docs\n" in document.data
+
+
 def test_an_item_with_an_open_part_stays() -> None:
     document = Markdown(
         b"## Open items\n### Active\n- [x] outer\n  - [ ] inner\n### Backlog\n### Someday / Blocked\n"
@@ -118,6 +131,13 @@ def test_an_item_with_an_open_part_stays() -> None:
     assert gone == []
     assert left == ["“outer” stays: something in it is still open"]
     assert [item.text for item in items(document)] == ["outer"]
+
+
+def test_a_part_without_a_box_is_open_too() -> None:
+    data = b"## Open items\n### Active\n- Ship it\n  - Write the docs\n### Backlog\n### Someday / Blocked\n"
+    document = Markdown(data)
+    assert resolve(document, ["Ship it"], DAY) == ([], ["“Ship it” stays: something in it is still open"])
+    assert document.data == data
 
 
 def test_several_items_are_done_at_once_ticked_ones_too() -> None:

@@ -20,7 +20,8 @@ from tau.journal import session_file
 from tau.journal.markdown import Markdown
 from tau.journal.session_file import LogLine
 from tau.journal.work_desk import WorkDesk
-from tau.journal.work_place import switched_on
+from tau.journal.work_log import WorkLog
+from tau.journal.work_place import WorkPlace, switched_on
 from tests.journal.conftest import Checkout
 
 NOW = datetime(2026, 8, 12, 9, 5).astimezone()
@@ -98,6 +99,32 @@ def test_the_offer_has_the_task_five_entries_and_what_is_open(checkout: Checkout
     assert "two" not in offer
     assert 'There is no todo file "../todo/gone.md"' in offer
     assert "/work resume N" in offer
+
+
+def test_a_file_that_is_too_large_to_be_read_is_said(checkout: Checkout) -> None:
+    checkout.write(".memory/session/a.md", OPEN.format("paused", "Fix A", "", "x" * 10_000_000))
+    desk = checkout.desk()
+    (said_at_the_start,) = desk.begin()
+    assert said_at_the_start == ".memory/session/a.md is larger than 10,000 kB, so it is not read"
+    desk.sessions.offers()
+    assert desk.take_news() == [], "it is said once"
+
+
+def test_a_file_is_held_before_it_is_there_and_what_holds_it_goes_with_the_hold(checkout: Checkout) -> None:
+    held = checkout.places.state / "journal" / "held"
+    other = WorkLog(WorkPlace(checkout.root, on=True), checkout.places.state)
+    assert other.hold("2026-08-12-amber.md")
+    desk = checkout.desk()
+    desk.sessions.note(said(), called="amber", request="x")
+    assert files(checkout) == ["2026-08-12-amber-2.md"], "another window is about to make the first one"
+    assert len(list(held.iterdir())) == 2
+    assert not other.hold("2026-08-12-amber-2.md")
+    assert other.is_held("2026-08-12-amber-2.md")
+    desk.sessions.leave()
+    other.release("2026-08-12-amber.md")
+    assert not other.is_held("2026-08-12-amber-2.md")
+    checkout.desk().begin()
+    assert list(held.iterdir()) == []
 
 
 def test_done_files_go_silently_but_never_a_living_one_or_what_is_no_file(

@@ -38,8 +38,13 @@ def test_it_asks_for_five_scans_with_the_log_and_what_is_there(checkout: Checkou
     assert ask.key == "memory"
     for scan in (*SCANS, "prune"):
         assert f" {scan}: " in ask.rules
-    assert "user: no, smaller" in ask.material
-    assert "## Always and Never" in ask.material
+    (memory, said), (log, entries) = ask.material
+    assert (memory, log) == (
+        "long-term memory .memory/long-term.md",
+        "the session's log .memory/session/2026-08-12-amber.md",
+    )
+    assert "## Always and Never" in said
+    assert "user: no, smaller" in entries
 
 
 def test_what_the_scans_find_is_written_as_one_change_and_the_session_is_done(checkout: Checkout) -> None:
@@ -95,7 +100,14 @@ def test_what_the_scans_find_is_written_as_one_change_and_the_session_is_done(ch
         (lesson("`f` is slow", "Corrections", "correction"), "a file that was read in this session"),
         (lesson("x", "Code Observations", "decision"), "a file that was read in this session"),
         (lesson("x", "Code Observations", files=["b.py"]), "Not read in this session as it is now: b.py"),
+        (lesson("`f` is slow", "Learned Rules", "struggle"), "a file that was read in this session"),
+        (lesson("`f` calls `g`", "Project Notes", "decision"), "a file that was read in this session"),
+        (lesson("`f` is slow", "Project Notes"), "a file that was read in this session"),
+        (lesson("`f` is slow", about_code=True), "a file that was read in this session"),
         (lesson("User asked for a small PR on 2026-03-18"), "write the insight"),
+        (lesson("today we did x on 2026-11-30", "Project Notes", "decision"), "write the insight"),
+        (lesson("We did the move on 2026-11-30", "Project Notes", "decision"), "write the insight"),
+        (lesson("Yesterday we moved the queue", "Project Notes", "decision"), "write the insight"),
         (lesson("x", replaces="not there"), "There is no entry"),
     ],
 )
@@ -118,6 +130,21 @@ def test_content_from_outside_is_named_with_what_was_recorded(checkout: Checkout
 def test_what_is_of_code_is_written_with_a_file_that_was_read(checkout: Checkout) -> None:
     wrapped = wrap(checkout, lesson("`f` is slow", "Code Observations", "decision", files=["a.py"]))
     assert wrapped.lines[0] == "Recorded in Code Observations: `f` is slow"
+
+
+def test_few_entries_that_are_more_than_half_wait_too_and_what_holds_others_stays(checkout: Checkout) -> None:
+    checkout.write(".memory/long-term.md", "## Preferences\n\n- one\n  - nested\n- two\n- three\n")
+    prune = [{"section": "Preferences", "entry": name, "reason": "old"} for name in ("one", "two", "three")]
+    (question,) = wrap(checkout, prune=prune).questions
+    assert question.line.startswith("Waits for your yes: 3 of the 3 entries")
+    assert checkout.long_term.read_text().count("\n- ") == 3
+    assert "Not pruned: one — it has something nested in it" in question.carry_out()
+    assert checkout.long_term.read_text() == "## Preferences\n\n- one\n  - nested\n"
+
+
+def test_what_the_person_wants_may_name_a_command(checkout: Checkout) -> None:
+    wrapped = wrap(checkout, lesson("run `ruff` before a commit", "Always and Never"))
+    assert wrapped.lines[0] == "Recorded in Always and Never: run `ruff` before a commit"
 
 
 def test_taking_out_more_than_half_waits_for_a_yes(checkout: Checkout) -> None:

@@ -209,6 +209,19 @@ DIFF = """--- a/a.py
 """
 
 
+def test_the_first_line_says_which_memory_is_written_and_for_whom() -> None:
+    preview = "--- /dev/null\n+++ b/global/always-obey.md\n@@ -0,0 +1 @@\n+x"
+    arguments = {"content": "x", "label": "global/always-obey"}
+    first, *_ = texts(ApprovalAsked("a1", "remember", arguments, preview=preview))
+    assert first == "remember asks to write global/always-obey in every project"
+    deleted = ApprovalAsked(
+        "a1", "remember", {"content": "", "label": "a"}, preview="project/a.md is deleted."
+    )
+    assert texts(deleted)[0] == "remember asks to delete a in this project"
+    dropped = ApprovalAsked("a1", "db_drop", {"sure": True, "name": "customers\x1b"})
+    assert texts(dropped)[:2] == ["db_drop asks to run with customers\\x1b", "sure: true"]
+
+
 def test_a_change_is_shown_as_a_diff() -> None:
     asked = ApprovalAsked("a1", "edit_file", {"path": "a.py", "edits": []}, preview=DIFF)
     assert question_lines(asked) == [

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tau.mcp_server.server import MOST_AT_ONCE
 from tests.conftest import TAU
-from tests.mcp_server.clients import HELLO, SECONDS, TOOLS, request
+from tests.mcp_server.clients import HELLO, SECONDS, TOOLS, kept_tasks, request
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -90,6 +95,44 @@ def test_a_broken_configuration_is_one_line(tau_env: TauEnv) -> None:
         assert (done.returncode, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
         assert "max_age_days" in line
+
+
+def test_calls_that_nobody_waits_for_any_more_hold_their_places(pipe: Pipe, tau_env: TauEnv) -> None:
+    server = pipe()
+    server.greet()
+
+    def begin(numbers: range) -> None:
+        for number in numbers:
+            server.send(request("tools/call", number, name="create_task", arguments={"name": f"t{number}"}))
+
+    def answered(number: int) -> None:
+        while server.receive().get("id") != number:
+            pass
+
+    def threads() -> int:
+        return len(os.listdir(f"/proc/{server.process.pid}/task"))
+
+    begin(range(2, 3))
+    answered(2)
+    database = tau_env.data / "tasks" / "tasks.sqlite"
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        before = threads()
+        begin(range(100, 100 + MOST_AT_ONCE))
+        server.send(request("ping", 3))
+        answered(3)
+        for number in range(100, 100 + MOST_AT_ONCE):
+            server.send(request("notifications/cancelled", requestId=number))
+        begin(range(200, 200 + MOST_AT_ONCE))
+        server.send(request("ping", 4))
+        answered(4)
+        assert threads() <= before + MOST_AT_ONCE + 2
+        other.execute("COMMIT")
+    names = {f"t{number}" for number in (2, *range(100, 100 + MOST_AT_ONCE), *range(200, 200 + MOST_AT_ONCE))}
+    deadline = time.monotonic() + SECONDS
+    while {name for name, _, _ in kept_tasks(tau_env)} != names:
+        assert time.monotonic() < deadline, "every call is worked on in the end"
+        time.sleep(0.05)
 
 
 def test_the_library_is_loaded_for_this_command_alone(tau_env: TauEnv) -> None:

@@ -16,6 +16,8 @@ from tau.tasks.desk import TaskDesk
 from tests.mcp_server.clients import TOOLS, kept_tasks, on_stdio, until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import TauEnv
     from tests.mcp_server.conftest import Recorded
 
@@ -36,6 +38,8 @@ async def test_a_recorded_conversation_is_found_and_read(recorded: Recorded) -> 
         # A secret of the server's environment is masked, and what would steer a terminal is spelled out.
         assert "\nIt listens on 8443; the ferry is called ***.\\x1b[31m\n" in whole
         assert "It listens on 8443" in await client.ask("recall", session=here[:-1], range=1)
+        for character in range(1, 53):  # wherever it is cut
+            assert "7781" not in await client.ask("recall", session=here, range=f"1:{character}")
         assert "is no range" in await client.refused("recall", session=here, range="one")
         assert "there is no message 7" in await client.refused("recall", session=here, range=7)
 
@@ -50,8 +54,23 @@ async def test_a_recorded_conversation_is_found_and_read(recorded: Recorded) -> 
             )
 
 
+async def test_a_secret_that_an_excerpt_would_cut_is_masked_before(tau_env: TauEnv) -> None:
+    secret = "blue 7781 harbour 99 lights 4455 over 8822 the 3311 sea"
+    around = f"{secret} or " * 9
+    tau_env.scripted({"text": f"{around}needle, {around}"})
+    assert tau_env.run("run", "hello").returncode == 0
+    async with on_stdio(tau_env, FERRY_TOKEN=secret) as client:
+        found = await client.ask("search_sessions", query="needle")
+        session = re.findall(r"session (\S+?),", found)[0]
+        passages = await client.ask("recall", session=session, query="needle")
+    for told in (found, passages):
+        assert "*** or needle, ***" in told
+        assert not [number for number in ("7781", "99", "4455", "8822", "3311") if f" {number} " in told]
+
+
 async def test_sessions_of_every_directory_where_it_is_asked_for(recorded: Recorded) -> None:
-    task = _old_task(recorded.env)
+    task = _old_task(recorded.env, recorded.env.home, "long ago")
+    elsewhere = _old_task(recorded.env, recorded.env.directory, "long ago elsewhere")
     async with on_stdio(recorded.env, "--all", "-C", str(recorded.env.home)) as client:
         found = await client.ask("search_sessions", query="gateway", limit=1)
         assert "\nThere are more: offset=1 goes on.\n" in found
@@ -59,15 +78,16 @@ async def test_sessions_of_every_directory_where_it_is_asked_for(recorded: Recor
         assert recorded.here in found
         assert f" in {recorded.env.directory.with_name('other')}" in found
         assert "9999" in await client.ask("recall", session=recorded.elsewhere, range=1)
-        # Old tasks are put away when it starts, those of other directories, too.
+        # Old tasks of its directory are put away when it starts.
         await until(lambda: (task, "archived", None) in kept_tasks(recorded.env), "the collection")
+    assert (elsewhere, "created", None) in kept_tasks(recorded.env)
 
 
-def _old_task(env: TauEnv) -> str:
-    """Make a task in the home's database that nobody began for a long time; its name."""
-    settings = load_settings(config=None, profile=None, directory=env.directory, environ=env.environ).settings
+def _old_task(env: TauEnv, directory: Path, name: str) -> str:
+    """Make a task of a directory that nobody began for a long time; its name."""
+    settings = load_settings(config=None, profile=None, directory=directory, environ=env.environ).settings
     desk = TaskDesk(settings)
-    task = desk.create("long ago").task
+    task = desk.create(name).task
     with contextlib.closing(sqlite3.connect(desk.path)) as connection, connection:
         connection.execute("UPDATE tasks SET updated_at = 1 WHERE id = ?", [task.id])
     assert (task.name, "created", None) in kept_tasks(env)
@@ -76,18 +96,23 @@ def _old_task(env: TauEnv) -> str:
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("create_task", {}, "Object missing required field `name` (name)"),
-    ("create_task", {"name": 7}, "Expected `str`, got `int`"),
+    ("create_task", {"name": 7}, "takes: argument name: Expected `str`, got `int` (name)"),
     ("create_task", {"name": "x", "state": "active"}, "unknown field `state`"),
     ("create_task", {"name": "a\0b"}, "unlike 'a\\x00b'"),
     ("create_task", {"name": " "}, "needs a name"),
     ("mark_explored", {"task": "x", "path": "a.py"}, "create_task makes one"),
     ("mark_explored", {"task": "x", "path": "a\0.py"}, "cannot be the path of a file"),
-    ("mark_explored", {"task": "x", "path": "a.py", "status": "seen"}, "Invalid enum value 'seen'"),
+    (
+        "mark_explored",
+        {"task": "x", "path": "a.py", "status": "seen"},
+        "takes: argument status: Invalid enum value 'seen' (task,",
+    ),
+    ("mark_explored", {"task": "x", "path": "/etc/passwd"}, "/etc/passwd leads out of "),
     ("get_task_context", {"task": "a\0b"}, "There is no task 'a\\x00b'"),
     ("complete_task", {"task": "x" * 5_000}, "create_task makes one"),
-    ("list_tasks", {"state": "active"}, "(no arguments)"),
+    ("list_tasks", {"state": "active"}, "unknown field `state` (offset)"),
     ("search_sessions", {"query": "\n"}, "query is empty"),
-    ("search_sessions", {"query": "x", "limit": 31}, "`int` <= 30"),
+    ("search_sessions", {"query": "x", "limit": 31}, "takes: argument limit: Expected `int` <= 30 (query,"),
     ("recall", {"session": "x", "range": "1"}, "There is no session 'x' in "),
     ("recall", {"session": "../x", "range": "1"}, "There is no session '../x' in "),
     ("recall", {"session": "a\0b", "query": "x"}, "There is no session 'a\\x00b' in "),
@@ -102,13 +127,16 @@ async def test_tasks_and_what_cannot_be_done(tau_env: TauEnv) -> None:
     (tau_env.directory / "rates.py").write_text("")
     tau_env.scripted({"text": "noted"}, more='[approvals]\ndeny = ["read_file: hidden/**"]\n')
     (tau_env.directory / "hidden").mkdir()
-    (tau_env.directory / "hidden" / "keys.py").write_text("import rates\n")
+    (tau_env.directory / "hidden" / "keys.py").write_text("import secrets_of_ours\n")
+    (tau_env.directory / "hidden" / "secrets_of_ours.py").write_text("")
     async with on_stdio(tau_env) as client:
         listed = (await client.session.list_tools()).tools
         assert [tool.name for tool in listed] == TOOLS
         assert all(tool.input_schema["additionalProperties"] is False for tool in listed)
         looks = {tool.name for tool in listed if tool.annotations and tool.annotations.read_only_hint}
         assert looks == {"get_task_context", "search_sessions", "recall"}
+        purges = {tool.name for tool in listed if tool.annotations and tool.annotations.destructive_hint}
+        assert purges == {"create_task", "list_tasks"}
 
         for tool, arguments, words in REFUSED:
             assert words in await client.refused(tool, **arguments), (tool, arguments)
@@ -135,7 +163,7 @@ async def test_tasks_and_what_cannot_be_done(tau_env: TauEnv) -> None:
         assert re.fullmatch(
             rf"- 'why it fails', id {identity[1]}: active; 2 explored; 1 ahead; changed [\d: -]{{16}}",
             await client.ask("list_tasks"),
-        )
+        ), "what may not be read counts for nothing here, too"
         assert await client.ask("complete_task", task=identity[1]) == "The task 'why it fails' is completed."
         assert "completed already" in await client.ask("complete_task", task="why it fails")
     ((name, state, session),) = kept_tasks(tau_env)

@@ -115,7 +115,7 @@ def test_a_newer_database_is_left_as_it_is(home: Home) -> None:
         with pytest.raises(TaskRefused, match="was written by a newer tau") as refused:
             use()
         assert str(desk.path) in refused.value.line()
-        assert "move the file away" in refused.value.line()
+        assert "move tasks.sqlite* away" in refused.value.line()
     assert desk.path.read_bytes() == before
 
 
@@ -143,7 +143,7 @@ def test_what_is_no_task_database_is_left_as_it_is(home: Home, kind: str) -> Non
         with pytest.raises(TaskRefused) as refused:
             use()
         assert str(desk.path) in refused.value.line()
-        assert "move it away" in refused.value.line()
+        assert "move tasks.sqlite* away" in refused.value.line()
     assert (desk.path.read_bytes() if desk.path.is_file() else None) == before
 
 

@@ -125,15 +125,33 @@ def test_purging_takes_the_files_along(home: Home) -> None:
     assert rows(desk, "SELECT count(*) FROM task_files") == [(0,)]
 
 
-def test_all_directories_are_collected_and_one_is_listed(home: Home) -> None:
+def test_each_directory_is_listed_and_collected_by_itself(home: Home) -> None:
     other = home.root / "other"
     other.mkdir()
+    theirs = home.desk(directory=other)
     with days_later(0):
-        home.desk(directory=other).create("theirs")
-        home.desk().create("ours")
-    assert [row.task.name for row in home.desk(max_age_days=36_500).listing().rows] == ["ours"]
+        for desk in (theirs, home.desk()):
+            desk.create("begun")
+            desk.create("ended")
+            desk.complete("ended")
+    with days_later(2):
+        listing = home.desk(max_age_days=1).listing()
+        assert (listing.collected.archived, listing.collected.purged) == (1, 1)
+        assert [row.task.name for row in listing.rows] == ["begun"]
+        assert states(theirs) == {"ended": "completed", "begun": "created"}, "its own setting is 30 days"
     with days_later(30):
-        assert home.desk().listing().collected.archived == 2
+        assert theirs.listing().collected == listing.collected
+
+
+def test_secrets_are_masked_in_names_and_notes(home: Home) -> None:
+    secret = "sk-abcdefghij0123456789KLMNOP"
+    desk = home.desk()
+    assert desk.create(f"where {secret} is used").task.name == "where *** is used"
+    desk.mark(f"where {secret} is used", "a.py", notes=f"it is {secret}")
+    assert [file.notes for file in desk.view("where *** is used").files] == ["it is ***"]
+    desk.complete(f"where {secret} is used")
+    kept = [path.read_bytes() for path in desk.path.parent.iterdir()]
+    assert not any(secret.encode() in data for data in kept)
 
 
 def test_a_directory_of_odd_bytes_has_tasks_of_its_own(home: Home) -> None:
@@ -184,6 +202,8 @@ def test_names_are_what_they_are(home: Home, name: str) -> None:
         ("a\0b", "cannot be the path"),
         ("\udcff", "cannot be the path"),
         (".", "a directory"),
+        ("a" * 300, "cannot be looked at: File name too long"),
+        ("aaaa/" * 2_000 + "a", "cannot be looked at: File name too long"),
     ],
 )
 def test_what_is_no_file_is_refused(home: Home, path: str, why: str) -> None:
@@ -192,6 +212,19 @@ def test_what_is_no_file_is_refused(home: Home, path: str, why: str) -> None:
     with pytest.raises(TaskRefused, match=why):
         desk.mark("t", path)
     assert states(desk) == {"t": "created"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../" * 30 + "etc/passwd", "out/passwd", "..", "../work2/a.py", "/"]
+)
+def test_what_leads_out_of_the_directory_is_refused_and_not_named(home: Home, path: str) -> None:
+    (home.directory / "out").symlink_to("/etc")
+    desk = home.desk()
+    desk.create("t")
+    with pytest.raises(TaskRefused, match=f"^{path} leads out of {home.directory}$"):
+        desk.mark("t", path)
+    assert states(desk) == {"t": "created"}
+    assert desk.view("t").files == []
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from pathlib import Path
 from tests.conftest import TauEnv
 from tests.tasks.conftest import Home
 
-HELD_SECONDS = 3.0
-EACH = 20
+HELD_SECONDS = 1.0
+EACH = 10
+OF_A_CONVERSATION = 4
 PROCESSES = 8
+ROUNDS, THREADS = 40, 3
 
 HOLDER = """
 import sqlite3, sys, time
@@ -43,6 +45,33 @@ for task in range(int(sys.argv[3])):
     desk.create(name)
     desk.mark(name, f"{number}/{task}.py", notes="seen")
     desk.complete(name)
+"""
+
+
+IN_THREADS = """
+import sys, threading
+from pathlib import Path
+from tau.config.settings import Places, Settings
+from tau.tasks.desk import TaskDesk
+
+number, threads = sys.argv[1], int(sys.argv[2])
+print("ready", flush=True)
+for line in sys.stdin:
+    root = Path(line.strip())
+    places = Places(data=root / "data", state=root / "state", config=root / "config")
+    desk = TaskDesk(Settings(places=places, directory=root))
+    together = threading.Barrier(threads)
+
+    def work(thread):
+        together.wait()
+        desk.create(f"task {number}.{thread}")
+
+    running = [threading.Thread(target=work, args=[thread]) for thread in range(threads)]
+    for each in running:
+        each.start()
+    for each in running:
+        each.join()
+    print("done", flush=True)
 """
 
 
@@ -101,10 +130,41 @@ def test_eight_processes_write_every_row(home: Home) -> None:
     assert kept(home.desk().path) == sorted(expected)
 
 
+def test_threads_of_several_processes_begin_a_database_and_keep_every_row(home: Home) -> None:
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", IN_THREADS, str(number), str(THREADS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for number in range(3)
+    ]
+    roots = [home.root / f"round {number}" for number in range(ROUNDS)]
+    for root in roots:
+        root.mkdir()
+    for answer in (b"ready\n", *[b"done\n"] * ROUNDS):
+        for worker in workers:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == answer
+        for worker in workers:
+            if roots:
+                send(worker, f"{roots[0]}\n".encode())
+        roots = roots[1:]
+    for worker in workers:
+        _, errors = worker.communicate(timeout=60)
+        assert (worker.returncode, errors) == (0, b"")
+    expected = [(f"task {number}.{thread}", "created", 0) for number in range(3) for thread in range(THREADS)]
+    found = [
+        kept(home.root / f"round {number}" / "data" / "tasks" / "tasks.sqlite") for number in range(ROUNDS)
+    ]
+    assert found == [expected] * ROUNDS
+
+
 def configured(env: TauEnv, name: str) -> Path:
     """A configuration whose model greets, and then makes and completes tasks of its own."""
     steps: list[dict[str, object]] = [{"text": "hello"}]
-    for task in range(EACH):
+    for task in range(OF_A_CONVERSATION):
         for tool, argument in (("create_task", "name"), ("complete_task", "task")):
             call = {"name": tool, "input": {argument: f"{name}.{task}"}, "id": f"{tool}{task}"}
             steps.append({"tools": [call]})
@@ -137,5 +197,5 @@ def test_conversations_wait_for_another_writer_and_lose_nothing(tau_env: TauEnv)
             assert output.decode() == f"{name} is done\n"
             assert b"locked" not in errors
             assert b"busy" not in errors
-    expected = [(f"{name}.{task}", "completed", 0) for name in names for task in range(EACH)]
+    expected = [(f"{name}.{task}", "completed", 0) for name in names for task in range(OF_A_CONVERSATION)]
     assert kept(path) == sorted(expected)

@@ -187,12 +187,13 @@ def test_binary_files_are_refused_with_type_and_size(context: ToolContext, data:
 @pytest.mark.parametrize(
     ("kind", "data"),
     [
-        ("png", b"\x89PNG\r\n\x1a\n" + b"\0" * 30),
-        ("jpeg", b"\xff\xd8\xff\xe0" + b"\0" * 30),
-        ("gif", b"GIF89a" + b"\0" * 30),
-        ("webp", b"RIFF\x1a\0\0\0WEBPVP8 " + b"\0" * 30),
+        ("png", b"\x89PNG\r\n\x1a\n" + b"\0\0\0\x08IHDR\0\0\0\1\0\0\0\1crc!"
+         + b"\0\0\0\0IDATcrc!" + b"\0\0\0\0IENDcrc!"),
+        ("jpeg", b"\xff\xd8\xff\xc0\0\x08\x08\0\1\0\1\1\xff\xda\0\2pixels\xff\xd9"),
+        ("gif", b"GIF89a\1\0\1\0\0\0\0;"),
+        ("webp", b"RIFF\x1a\0\0\0WEBPVP8 \x0e\0\0\0\0\0\0\x9d\x01\x2a\1\0\1\0\0\0\0\0"),
     ],
-)
+)  # fmt: skip
 def test_images_come_as_images(context: ToolContext, kind: str, data: bytes) -> None:
     put(context, data, "picture.of.any.name")
     result = called(read_file.tools(context), "read_file", path="picture.of.any.name")
@@ -200,6 +201,9 @@ def test_images_come_as_images(context: ToolContext, kind: str, data: bytes) -> 
     said, image = result["content"]
     assert said["text"] == f"picture.of.any.name is a {kind.upper()} image of {len(data)} bytes:"
     assert image["image"] == {"format": kind, "source": {"bytes": data}}
+    put(context, data[:-1], "cut")
+    with pytest.raises(Refused, match=f"cut begins as a {kind.upper()} image and breaks off"):
+        read(context, path="cut")
 
 
 def test_an_image_too_large_for_providers_is_refused(context: ToolContext) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ async def test_nothing_else_begins_but_questions_about_the_state_are_answered(
         for line in ("/new", "/resume", "/rewind", "/rewind 1", "/undo", "/fork", "/compact", "/model fast"):
             await tau.send(line)
             before = await refusal(tau, before)
-            await tau.until(lambda line=line: tau.screen.prompt.text == line, "what was refused is there again")  # type: ignore[misc]  # bound now
+            await tau.until(partial(is_written, tau, line), "what was refused is there again")
             tau.screen.prompt.empty()
         await tau.pilot.press("f3")
         await refusal(tau, before)
@@ -112,13 +113,19 @@ async def test_nothing_else_begins_but_questions_about_the_state_are_answered(
         await tau.until(lambda: CANCELLED in joined(tau), "the end")
 
 
+def is_written(tau: Running, text: str) -> bool:
+    return tau.screen.prompt.text == text
+
+
 async def refusal(tau: Running, before: NoticeRow | None) -> NoticeRow:
     """What is said of a thing that was not done, once another one than before is there."""
 
     def last() -> NoticeRow:
         return tau.screen.query(NoticeRow).last()
 
-    await tau.until(lambda: last() is not before and SUMMARIZING.removesuffix(".") in last().source, "the refusal")
+    await tau.until(
+        lambda: last() is not before and SUMMARIZING.removesuffix(".") in last().source, "the refusal"
+    )
     return last()
 
 

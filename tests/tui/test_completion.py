@@ -14,6 +14,7 @@ from textual import events
 
 from tau.config.settings import Settings
 from tau.sessions.store import SessionStore
+from tau.tasks.desk import TaskDesk
 from tau.tui.widgets.choices import NO_CHOICE, Choices
 from tests.tui.conftest import Running, Start
 from tests.tui.recorded import exchanges, record
@@ -187,6 +188,22 @@ async def test_roles_and_sessions_are_arguments(start: Start) -> None:
         await offered(tau, old)
         await tau.pilot.press("tab", "enter")
         await tau.until(lambda: tau.screen.conversation.state.name == old, "that session")
+
+
+async def test_names_of_tasks_are_arguments(start: Start) -> None:
+    async with start() as tau:
+        desk = TaskDesk(tau.screen.settings)
+        for name in ("the nightly job", "how rates are rounded"):
+            desk.create(name)
+        await write(tau, "/tasks show nigh", shows="show the nightly job")
+        await tau.pilot.press("tab")
+        await tau.until(lambda: tau.screen.prompt.text == "/tasks show the nightly job", "the name")
+        await tau.pilot.press("ctrl+u")
+        await write(tau, "/tasks done rounded", shows="done how rates are rounded")
+        await tau.pilot.press("tab", "enter")
+        await tau.shows("'how rates are rounded' is completed")
+        await write(tau, "/tasks done ", shows="done the nightly job")
+        assert len(choices(tau)) == 1, "what is completed cannot be completed again"
 
 
 async def answered(tau: Running, typed: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from tau.conversation.state import Opening, OpenRequest
 from tau.input.drafts import Drafts
 from tau.tui import kept
 from tau.tui.app import TauApp
+from tau.tui.early import keys_of
+from tau.tui.widgets.prompt import BURST_SECONDS
 from tests.terminal import Open, Terminal
 from tests.tui.conftest import Running, Start
 
@@ -235,3 +238,37 @@ async def test_what_is_on_its_way_to_the_prompt_is_not_lost_on_leaving(start: St
             tau.app.post_message(events.Key(key, character))  # all are there before the prompt has the time
         await tau.until(lambda: tau.app.unsent, "the end")
     assert tau.app.unsent == ["hi"]
+
+
+async def test_keys_are_taken_in_their_order_where_one_puts_the_draft_away(
+    settings_for: Callable[..., Settings], late: Late, tmp_path: Path
+) -> None:
+    app = TauApp(settings_for(), OpenRequest(channel="tui"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        tau = Running(app, pilot)
+        await tau.until(late.asked.is_set, "the session is being opened")
+        for typed in ("abc", "\x03", "def", "\r"):
+            for key in keys_of(typed):
+                app.post_message(key)
+            await pilot.pause(BURST_SECONDS * 2)  # as a person's keys come
+        late.opens.set()
+        late.read.set()
+        requests = tmp_path / "requests.jsonl"
+        await tau.until(requests.exists, "the message")
+        await tau.idle()
+        (line,) = requests.read_text("utf-8").splitlines()
+        assert json.loads(line)["messages"][-1]["content"][-1]["text"] == "def"
+        await pilot.press("up", "up")
+        assert tau.screen.prompt.text == "abc"
+    assert app.conversation is not None
+    await app.conversation.close()
+    app.close_kept()
+
+
+async def test_keys_that_come_at_once_are_taken_in_their_order(start: Start) -> None:
+    async with start() as tau:
+        for key in keys_of("abc\x03def"):
+            tau.app.post_message(key)
+        await tau.until(lambda: tau.screen.prompt.text == "def", "what was typed last")
+        await tau.pilot.press("up")
+        assert tau.screen.prompt.text == "abc"

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 from types import FrameType
+from typing import TYPE_CHECKING
 
+import pytest
 from textual.events import Key
 from textual.geometry import Region
 
 from tau.tui.widgets.chat import Chat
 from tau.tui.widgets.tool_card import ToolCard
+from tests.terminal import Open
 from tests.tui.conftest import Running, Start
 from tests.tui.test_snapshots import see_a_question_about_a_command, see_cards
+
+if TYPE_CHECKING:
+    from tests.conftest import TauEnv
 
 SLOW = [{"text": "word " * 400, "chunks": 400, "delay": 0.05}]
 
@@ -97,3 +104,19 @@ async def calls_of_a_key(tau: Running) -> int:
         counts.append(calls)
         await tau.pilot.pause()
     return min(counts)
+
+
+@pytest.mark.terminal
+def test_a_prompt_that_was_emptied_is_drawn_empty(tau_env: TauEnv, terminal: Open) -> None:
+    """Also when the keys came at once, and what the command says is laid out at the same time."""
+    tau_env.scripted({"text": "the answer"})
+    app = terminal("tui")
+    app.ready()
+    for command, answer in [("/goal\r", b"No goal is set"), ("/status\r", b"Tokens")] * 3:
+        before = len(app.bytes)
+        app.send(command)
+        told = partial(bytes.__contains__, answer)
+        app.until(lambda: told(app.bytes[before:]), "the answer")  # noqa: B023  # called at once
+        app.shows("❯ Ask")
+        app.send("x\x7f")
+        app.quiet(0.2)

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.events import Key
 from textual.widgets import Static
 
-from tau.config.keys import ACTIONS
+from tau.config.keys import ACTIONS, rarely_sent, read_key
 from tau.config.keys import shown as written
 from tau.config.settings import Settings
 from tau.sessions.store import SessionStore
@@ -71,6 +73,26 @@ async def test_no_key_at_all_is_said(start: Start, settings_for: Callable[..., S
         await tau.pilot.press("f1")
         await shown(tau, HelpScreen)
         await tau.shows("no key")
+
+
+SENT = {
+    **{f"{m}+{key}": f"\x1b[1;{n}{end}"
+       for m, n in [("shift", 2), ("alt", 3), ("ctrl", 5), ("ctrl+shift", 6), ("ctrl+alt", 7)]
+       for key, end in [("up", "A"), ("home", "H"), ("f2", "Q")]},
+    "ctrl+x": "\x18", "alt+x": "\x1bx", "alt+shift+x": "\x1bX",
+    "ctrl+alt+x": "\x1b\x18", "ctrl+shift+x": "\x18",
+    "ctrl+h": "\x08", "ctrl+enter": "\r", "alt+enter": "\x1b\r", "shift+enter": "\r", "shift+tab": "\x1b[Z",
+    "ctrl+space": "\0", "ctrl+backspace": "\x08", "ctrl+underscore": "\x1f", "ctrl+backslash": "\x1c",
+    "ctrl+5": "5", "ctrl+comma": ",",
+}  # fmt: skip
+"""What a terminal without the kitty keyboard protocol sends for a key."""
+
+
+@pytest.mark.parametrize("key", SENT)
+def test_keys_of_which_config_check_says_nothing_come_from_every_terminal(key: str) -> None:
+    parser = XTermParser()
+    came = [event.key for text in (SENT[key], "") for event in parser.feed(text) if isinstance(event, Key)]
+    assert (came == [read_key(key)]) == (rarely_sent({"help": key}) == [])
 
 
 OTHERS = {action.name: f"f{place}" for place, action in enumerate(ACTIONS) if action.name != "send"}

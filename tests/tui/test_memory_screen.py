@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,10 @@ from tau.config.settings import MemorySettings, Settings
 from tau.config.trust import Trust
 from tau.memory import documents
 from tau.memory.desk import Desk
+from tau.tui.early import keys_of
 from tau.tui.screens.help import HelpScreen
 from tau.tui.screens.memory import MemoryScreen
+from tau.tui.widgets.blocks import NoticeRow
 from tests.terminal import Open
 from tests.tui.conftest import Running, Start
 from tests.tui.test_editor import program
@@ -54,6 +57,22 @@ async def opened(tau: Running, key: str = "alt+m") -> MemoryScreen:
     assert isinstance(screen, MemoryScreen)
     await tau.pilot.pause()
     return screen
+
+
+async def test_what_is_made_at_the_start_is_told_and_nothing_is_wrong(
+    start: Start, settings_for: Make, tmp_path: Path, work: Path
+) -> None:
+    settings = settings_for()
+    for folder in (tmp_path / "config", work / ".tau"):
+        shutil.rmtree(folder, ignore_errors=True)
+    async with start(settings=settings, size=(200, 40)) as tau:
+        await tau.turn("hi")
+        await tau.shows("The folder of this project was made")
+        told = [
+            row for row in tau.screen.query(NoticeRow) if "made: " in row.source or "Written" in row.source
+        ]
+        assert len(told) == 2
+        assert all(row.has_class("-info") for row in told)
 
 
 async def back(tau: Running) -> None:
@@ -351,3 +370,29 @@ def test_a_file_is_edited_in_the_editor_and_holds_from_the_next_turn_on(
     assert system.count("tests: make test") == 2
     app.send("\x11")
     assert app.ended() == 0
+
+
+# The filter ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("typed", ["undone", "dep", "e/u"])
+@pytest.mark.parametrize("reading", [False, True])
+async def test_what_comes_at_once_behind_the_slash_is_typed_into_the_filter(
+    start: Start, settings_for: Make, typed: str, reading: bool
+) -> None:
+    settings = settings_for()
+    write(settings, "project/build", "tox\n")
+    build = write(settings, "project/build", "make\n")
+    async with start(settings=settings, size=(90, 30)) as tau:
+        screen = await opened(tau)
+        await tau.pilot.press("tab")
+        await tau.shows("updated project/build.md")
+        if reading:
+            await tau.pilot.press("enter")
+        for key in keys_of(f"/{typed}"):
+            tau.app.post_message(key)
+        await tau.until(lambda: screen._field.value == typed, "the filter")
+        await tau.rest()
+        assert screen._field.has_focus
+        assert build.read_text() == "make\n"
+        assert not any(entry.undone for entry in Desk(settings).history().entries())

@@ -13,6 +13,7 @@ import pytest
 from msgspec import structs
 
 from tau.config.settings import ModelSettings, Places, Settings
+from tau.models import embedded
 from tau.models.embedded import weights
 from tau.models.embedded.weights import file_of, find, folder, kept_prompts
 from tau.tui import installer
@@ -53,6 +54,37 @@ async def test_the_offer_says_size_licence_and_place_and_steals_no_keys(
         await tau.pilot.press("f9")
         await tau.until(lambda: not offer.display)
         assert tau.screen.prompt.text == "a message that waits"
+
+
+async def test_an_offer_that_was_declined_says_how_it_comes_back_and_does(
+    start: Start, nothing_ready: Settings
+) -> None:
+    async with start(settings=nothing_ready, ready=False) as tau:
+        offer = tau.screen.query_one(Offer)
+        await tau.until(lambda: offer.display, "the offer")
+        await tau.pilot.press("f9")
+        await tau.shows("F5 shows the offer again")
+        assert not offer.display
+        await tau.pilot.press("f9")
+        await tau.pilot.press("f5")
+        await tau.shows("F5 download 1.1 GB")
+        assert not offer.installing
+        assert tau.text().count("shows the offer again") == 1
+
+
+async def test_nothing_is_offered_that_nothing_here_could_run(
+    start: Start, nothing_ready: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "RUNTIME", "no_such_runtime")
+    async with start(settings=nothing_ready, ready=False, size=(120, 40)) as tau:
+        await tau.until(lambda: "for one that runs here" in " ".join(tau.text().split()), "the hint")
+        assert "run pip install 'tau-" in tau.text()
+        assert "''" not in tau.text()
+        assert not tau.screen.query_one(Offer).display
+        await tau.pilot.press("f5")
+        await tau.pilot.pause()
+        assert "download" not in tau.text()
+        assert not tau.screen.query_one(Offer).installing
 
 
 async def test_a_download_that_fails_says_why_and_offers_again(

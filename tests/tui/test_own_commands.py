@@ -49,6 +49,15 @@ async def test_a_command_runs_live_and_its_output_is_there_after_a_resume(start:
         assert card.source.startswith("begun\nover\n[exit 0, ")
 
 
+async def test_an_exclamation_mark_alone_is_no_message(start: Start) -> None:
+    async with start([{"text": "I see"}]) as tau:
+        await tau.send("!")
+        await tau.shows("There is no command behind the !")
+        await tau.until(lambda: tau.screen.prompt.text == "!", "it is in the prompt again")
+        assert order(tau) == []
+        assert tau.screen.conversation.state.message_count == 0
+
+
 async def test_what_waits_for_the_next_message_is_shown_again(start: Start) -> None:
     async with start([{"text": "hello"}]) as tau:
         await tau.turn("hi")

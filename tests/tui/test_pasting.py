@@ -92,3 +92,23 @@ async def test_without_an_image_what_was_copied_is_pasted_or_it_is_said(
         tau.screen.prompt.insert("copied")
         await tau.pilot.press("ctrl+x", "ctrl+v")
         await tau.until(lambda: tau.screen.prompt.text.strip() == "copied", "what was cut out")
+
+
+@pytest.mark.parametrize("key", ["backspace", "ctrl+w"])
+async def test_the_mention_of_a_pasted_image_is_deleted_as_one(
+    start: Start, tmp_path: Path, picture_file: Path, key: str
+) -> None:
+    mention = f'@"{picture_file}"'
+    async with start() as tau:
+        prompt = tau.screen.prompt
+        prompt.insert("look at")
+        await paste(tau, f"'{picture_file}'")
+        await tau.until(lambda: prompt.text == f"look at {mention} ", "the mention")
+        await tau.pilot.press("backspace", "left")
+        assert prompt.cursor_location == (0, len("look at "))
+        await tau.pilot.press("right", key)
+        assert prompt.text == "look at "
+        await tau.pilot.press("ctrl+z")
+        assert prompt.text == f"look at {mention}"
+        await tau.turn("")
+    assert images_sent(tmp_path) == 1

@@ -191,3 +191,120 @@ async def test_typing_goes_to_the_prompt_wherever_the_focus_is(start: Start) -> 
         await tau.pilot.click(Reply)
         await tau.pilot.press("!")
         assert tau.screen.prompt.text == "so what!"
+
+
+PASTED = "\n".join(f"line {number}" for number in range(240))
+MARKER = "[Pasted text #1 · 240\u00a0lines]"
+
+
+@pytest.mark.parametrize(
+    ("way", "key"),
+    [
+        ([], "backspace"),
+        ([], "ctrl+w"),
+        (["left"], "delete"),
+        (["ctrl+left"], "alt+d"),
+        (["shift+left"], "x"),
+    ],
+)
+async def test_a_folded_paste_is_deleted_as_one_and_comes_back_whole(
+    start: Start, tmp_path: Path, way: list[str], key: str
+) -> None:
+    async with start() as tau:
+        prompt = tau.screen.prompt
+        await tau.pilot.press(*"see")
+        await paste(tau, PASTED)
+        assert prompt.text == f"see{MARKER}"
+        await tau.pilot.press(*way, key)
+        assert prompt.text == ("seex" if key == "x" else "see")
+        await tau.pilot.press("ctrl+z")
+        assert prompt.text == f"see{MARKER}"
+        await tau.send("")
+        await tau.until((tmp_path / "requests.jsonl").exists, "sent")
+        await tau.idle()
+    assert sent(tmp_path) == ["see" + PASTED]
+
+
+async def test_the_cursor_goes_over_a_folded_paste_as_over_one_character(start: Start) -> None:
+    async with start() as tau:
+        prompt = tau.screen.prompt
+        await paste(tau, PASTED)
+        end = len(MARKER)
+        for key, column in (("left", 0), ("right", end), ("ctrl+left", 0), ("ctrl+right", end)):
+            await tau.pilot.press(key)
+            assert prompt.cursor_location == (0, column), key
+        await tau.pilot.press("ctrl+j", *"abcdef", "up")
+        assert prompt.cursor_location == (0, 0), "the nearer end"
+
+
+async def test_what_looks_like_a_folded_paste_is_text(start: Start, tmp_path: Path) -> None:
+    typed = MARKER.replace("\u00a0", " ")
+    async with start() as tau:
+        prompt = tau.screen.prompt
+        await paste(tau, PASTED + MARKER.replace("#1", "#2"))
+        await paste(tau, PASTED.upper())
+        prompt.insert(typed)
+        await tau.pilot.press("backspace", "]")
+        assert prompt.text.endswith(typed)
+        await tau.send("")
+        await tau.until((tmp_path / "requests.jsonl").exists, "sent")
+        await tau.idle()
+    assert sent(tmp_path) == [PASTED + MARKER.replace("#1", "#2") + PASTED.upper() + typed]
+
+
+async def test_a_folded_paste_that_is_cut_out_is_whole_where_it_is_pasted(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    async with start() as tau:
+        prompt = tau.screen.prompt
+        await paste(tau, PASTED)
+        await tau.pilot.press("ctrl+x")
+        assert prompt.text == ""
+        prompt.empty()
+        await tau.pilot.press("ctrl+v")
+        await tau.until(lambda: prompt.text, "what was cut out")
+        assert prompt.written_out().strip("\n") == PASTED
+
+
+AGAIN = "Ctrl+C again leaves"
+
+
+async def test_another_key_ends_that_the_same_one_leaves(start: Start) -> None:
+    async with start() as tau:
+        await tau.pilot.press("ctrl+c")
+        await tau.shows(AGAIN)
+        await tau.pilot.press(*"q1", "backspace", "backspace")
+        assert AGAIN not in tau.text()
+        await tau.pilot.press("ctrl+c")
+        await tau.shows(AGAIN)
+        assert not tau.app._leaving
+        await tau.pilot.press("f4")
+        assert AGAIN not in tau.text()
+
+
+async def test_what_happens_in_the_conversation_ends_that_the_same_key_leaves(start: Start) -> None:
+    async with start([{"text": "w " * 400, "chunks": 400, "delay": 0.05}]) as tau:
+        await tau.pilot.press("ctrl+c")
+        await tau.shows(AGAIN)
+        tau.screen.turns.submit("one that waited")
+        await tau.shows("w w")
+        assert AGAIN not in tau.text()
+        await tau.pilot.press("ctrl+c")
+        await tau.until(lambda: not tau.screen.busy, "cancelled")
+        await tau.pilot.press("ctrl+c")
+        assert not tau.app._leaving
+
+
+async def test_the_same_key_leaves_as_long_as_that_is_said(start: Start) -> None:
+    async with start() as tau:
+        await tau.pilot.press("ctrl+c")
+        began = time.monotonic()
+        await tau.shows(AGAIN)
+        await tau.until(lambda: AGAIN not in tau.text(), "the end of it")
+        assert time.monotonic() - began < 5, "it is three seconds, and six for other sentences"
+        await tau.pilot.press("ctrl+c")
+        assert not tau.app._leaving
+        await tau.shows(AGAIN)
+        await tau.pilot.press("ctrl+c")
+        assert tau.app._leaving

@@ -416,6 +416,37 @@ async def test_the_title_says_what_would_happen(
             assert str(next(iter(arguments.values()))) in tau.text()
 
 
+LABEL_DIFF = "--- a/global/always-obey.md\n+++ b/global/always-obey.md\n@@ -0,0 +1,60 @@\n" + "\n".join(
+    f"+line {n}" for n in range(60)
+)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize(
+    ("tool", "arguments", "title"),
+    [
+        ("remember", {"content": "x", "label": "global/always-obey"},
+         "remember asks to write global/always-obey in every project"),
+        ("remember", {"label": "project/ports", "content": "x"},
+         "remember asks to write project/ports in this project"),
+        ("remember", {"label": "ports", "content": " "}, "remember asks to delete ports in this project"),
+        ("record_lesson", {"text": "x", "section": "Gotchas", "signal": "strong"},
+         "record_lesson asks to write into Gotchas in this project"),
+        ("db_drop", {"name": "customers", "sure": True}, "db_drop asks to run with customers"),
+    ],
+)  # fmt: skip
+async def test_what_is_touched_is_in_sight_wherever_the_change_is_scrolled_to(
+    start: Start, width: int, tool: str, arguments: dict[str, Any], title: str
+) -> None:
+    async with start(size=(width, 24)) as tau:
+        await put(tau, tool=tool, arguments=arguments, preview=LABEL_DIFF)
+        assert title in tau.text()
+        assert "of 60" in tau.text()
+        await tau.pilot.press("end")
+        await tau.shows("line 59")
+        assert title in tau.text()
+
+
 async def test_a_path_too_long_for_the_title_stands_whole_under_it(start: Start) -> None:
     path = "deep/" * 60 + "END.py"
     preview = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-y\n+x"

@@ -106,7 +106,7 @@ async def test_a_message_too_long_to_edit_comes_back_folded_and_whole(
     async with start(resume="s1") as tau:
         await tau.send("/undo")
         await tau.until(lambda: tau.screen.prompt.text, "the message in the input")
-        assert tau.screen.prompt.text == "[Pasted text #1 · 600,000 characters]"
+        assert tau.screen.prompt.text == "[Pasted text #1 · 600,000\u00a0characters]"
         assert tau.screen.prompt.written_out() == text
 
 

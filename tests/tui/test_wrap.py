@@ -12,6 +12,7 @@ import pytest
 from tau.config.settings import ModelSettings, Settings
 from tau.config.trust import Trust
 from tau.journal import durable
+from tau.memory.desk import Desk
 from tests.tui.conftest import Running, Start
 from tests.tui.test_compaction import joined
 
@@ -49,9 +50,13 @@ async def test_esc_stops_it_and_what_waited_is_sent(start: Start, closing: Calla
         await tau.turn("first")
         await tau.send("/wrap acme")
         await tau.shows("Esc cancels")
+        await tau.shows("Wrapping up…")
+        await tau.send("waits")
         await tau.pilot.press("escape")
         await tau.shows("The wrap-up was cancelled; nothing was written")
+        await tau.until(lambda: tau.screen.conversation.state.message_count == 4, "the message was sent")
         await tau.turn("second")
+        assert "The wrap-up was cancelled; nothing was written" in tau.text()
     assert logs(settings) == []
 
 
@@ -69,3 +74,22 @@ async def test_it_is_asked_agreed_to_and_confirmed(start: Start, closing: Callab
         await tau.send("/wrap yes")
         await shown(tau, "Saved session log to .session-log/acme/")
     assert any(name.endswith(".md") for name in logs(settings))
+
+
+async def test_what_is_not_done_looks_like_a_refusal(
+    start: Start, closing: Callable[..., Settings], tmp_path: Path
+) -> None:
+    settings = closing()
+    part = {"context": "acme", "summary": "x", "compact": [{"id": "SL-001"}]}
+    answer = {"session_log": {"contexts": [part]}}
+    (tmp_path / "side.json").write_text(json.dumps([{"text": json.dumps(answer)}]))
+    (settings.directory / ".session-log" / "acme" / "LESSONS.md").write_text(
+        "# Lessons\n\n### SL-001 — t\n**Date:** 2020-01-01\n**Prevention rule:** Never guess\n"
+    )
+    async with start(settings=settings) as tau:
+        await tau.turn("acme again")
+        await tau.send("/wrap acme")
+        await tau.shows("/wrap yes carries it out, /wrap no leaves it")
+        (Desk(settings).where().memory / "rules.md").symlink_to(tmp_path / "elsewhere")
+        await tau.send("/wrap yes")
+        await tau.shows("! Not done, and it waits on: ")

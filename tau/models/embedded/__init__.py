@@ -33,6 +33,7 @@ __all__ = [
     "build",
     "catalogue",
     "check",
+    "has_runtime",
     "installed",
     "recommended",
     "weights_of",
@@ -91,6 +92,11 @@ def weights_of(settings: ModelSettings, places: Places) -> tuple[str, Path]:
     return weights.name, file
 
 
+def has_runtime() -> bool:
+    """Whether the package that runs weights is installed. Does not import it."""
+    return find_spec(RUNTIME) is not None
+
+
 def check(settings: ModelSettings, places: Places, environ: Mapping[str, str]) -> None:
     """See that the runtime and the weights are there. Starts nothing and imports neither.
 
@@ -103,7 +109,7 @@ def check(settings: ModelSettings, places: Places, environ: Mapping[str, str]) -
         ModelNotReady: Something is missing; the message names it and the hint is the command that fixes it.
         ConfigError: There are no weights of that name.
     """
-    if find_spec(RUNTIME) is None:
+    if not has_runtime():
         raise ModelNotReady(
             f"The embedded model needs the package '{RUNTIME}', which is not installed",
             "pip install 'tau-terminal[embedded]'",

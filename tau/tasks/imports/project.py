@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tau.tasks.imports.found import LONGEST_FILE, Imported
 
 MOST_IN_FOLDER = 2_000
 """Files of one folder that an import of the whole folder may mean."""
+
+
+def open_to_all(path: str) -> bool:
+    """Keeps no file from being read."""
+    return False
 
 
 class ProjectFiles:
@@ -22,13 +27,15 @@ class ProjectFiles:
 
     Args:
         root: The real path of the directory.
+        closed: Whether a file is not to be read, given its path.
 
     Attributes:
         resolved: The files that imports were found to mean: by language, place of the file, and import.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, closed: Callable[[str], bool] = open_to_all) -> None:
         self.root = root
+        self._closed = closed
         self._top = str(root)
         self._found: dict[str, str | None] = {}
         self._folders: dict[str, list[str]] = {}
@@ -76,11 +83,24 @@ class ProjectFiles:
             self._texts[path] = data.decode("utf-8", "replace") if data is not None else None
         return self._texts[path]
 
+    def withheld(self, path: str) -> str:
+        """Why a file is not to be read, in a few words, by the name it is given or its real one; or empty."""
+        real = self.find(path)
+        names = (path,) if real is None else (path, real)
+        return "reading it waits for the person" if any(map(self._closed, names)) else ""
+
+    def absence(self, path: str) -> str:
+        """Why `find` finds no file, in a few words."""
+        there = os.path.isfile(os.path.join(self._top, path))  # noqa: PTH113, PTH118  # may be no path at all
+        return "it is outside of the directory" if there else "it is not there"
+
     def read(self, path: str) -> tuple[bytes | None, str]:
         """The content of a file, or None and why there is none, in a few words."""
         real = self.find(path)
         if real is None:
-            return None, "it is not there"
+            return None, self.absence(path)
+        if reason := self.withheld(path):
+            return None, reason
         try:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(f"{self._top}/{real}", flags)

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from tau.tui.widgets.blocks import NoticeRow
 
 
+QUIT_SECONDS = 3.0
 PUT_AWAY = "The draft is put away; Up brings it back"
 
 
@@ -128,6 +129,7 @@ class ChatScreen(Screen[None]):
         self.search: HistorySearch | None = None
         self.left: tuple[list[str], list[str]] | None = None
         self._until_key = False
+        self._again = f"{key_of(keys, 'interrupt')} again leaves"
         self._refusal: NoticeRow | None = None
         self.questions = Questions(self)
         self.commands = Commands(self)
@@ -264,10 +266,24 @@ class ChatScreen(Screen[None]):
         self.status.say(PUT_AWAY)
         self._until_key = True
 
+    @property
+    def leaves(self) -> bool:
+        """Whether the press that is asked for leaves now: as long as that is said."""
+        return self.status.hint == self._again
+
+    def ask_to_press_again(self) -> None:
+        """Say for a moment that the same key leaves, unless something else comes between."""
+        self.status.say(self._again, QUIT_SECONDS)
+
+    def stay(self) -> None:
+        """Something else came: the same key does not leave."""
+        self.status.unsay(self._again)
+
     async def notice(self, text: str, level: Level = "info") -> None:
         """Show a sentence in the chat."""
         from tau.tui.widgets.blocks import NoticeRow
 
+        self.stay()
         await self.chat.add(NoticeRow(with_key(text, self.keys), level))
 
     async def refuse(self, text: str) -> None:
@@ -279,6 +295,7 @@ class ChatScreen(Screen[None]):
         ends, cancel = {RUNS: "stops it", SUMMARIZING: "cancels that"}, key_of(self.keys, "cancel")
         if text in ends and cancel:
             text = f"{text.removesuffix('.')}; {cancel} {ends[text]}."
+        self.stay()
         self._end_refusal()
         self._refusal = NoticeRow(text, "warning")
         await self.chat.add(self._refusal)
@@ -301,6 +318,8 @@ class ChatScreen(Screen[None]):
 
     @on(TextArea.Changed, "#prompt")
     def _changed(self) -> None:
+        if self.prompt.is_typed:  # by keys that came at once behind the one that leaves
+            self.stay()
         self.kept.keep()
         self.completion.changed()
 
@@ -318,6 +337,7 @@ class ChatScreen(Screen[None]):
 
     @on(Pasted)
     def _pasted(self, message: Pasted) -> None:
+        self.stay()
         self.run_worker(mention_dropped(self, message.text), group="pasted")
 
     @on(PasteImage)
@@ -343,12 +363,14 @@ class ChatScreen(Screen[None]):
 
     async def turn_begins(self) -> None:
         """A message was accepted."""
+        self.stay()
         self.garbage.begin()
         self._end_refusal()
         await self.first_page.end()
 
     def turn_over(self) -> None:
         """A turn is over."""
+        self.stay()
         self.garbage.end()
         self._end_refusal()
         self.kept.refresh()
@@ -413,6 +435,8 @@ class ChatScreen(Screen[None]):
         if self._until_key:
             self._until_key = False
             self.status.unsay(PUT_AWAY)
+        if event.key not in self.keys["interrupt"]:
+            self.stay()
         focused = self.focused
         elsewhere = focused is None or isinstance(focused, (Block, EventsPane))
         if elsewhere and event.is_printable and self.questions.panel is None and self.prompt.focusable:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from msgspec.structs import replace
 from textual import on, work
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
@@ -61,7 +63,7 @@ class MemoryScreen(ModalScreen[None]):
         Binding("tab", "turn", "Files or changes", priority=True),
         Binding("up", "move(-1)", "Up", show=False),
         Binding("down", "move(1)", "Down", show=False),
-        Binding("slash", "filter", "Filter", show=False),
+        Binding("slash", "filter", "Filter", priority=True, show=False),
         Binding("e", "edit", "Edit", show=False),
         Binding("u", "undo", "Undo", show=False),
     ]
@@ -248,7 +250,7 @@ class MemoryScreen(ModalScreen[None]):
         elif self._filtering:
             self._field.value = ""
             self.query_one(FilterField).remove_class("-open")
-            self._list.focus()
+            self.set_focus(self._list)
             self._show()
         else:
             self.dismiss(None)
@@ -268,11 +270,13 @@ class MemoryScreen(ModalScreen[None]):
         self._list.action_move(step)
 
     def action_filter(self) -> None:
-        """Open the line that filters."""
+        """Open the line that filters; what comes at once behind the key is typed there, too."""
+        if self.focused is self._field:
+            raise SkipAction
         self._read(False)
         self.query_one(FilterField).add_class("-open")
         self._fit()
-        self._field.focus()
+        self.set_focus(self._field)
         self.call_after_refresh(self._describe)
 
     @on(Input.Changed, "#memory-filter")
@@ -282,7 +286,7 @@ class MemoryScreen(ModalScreen[None]):
 
     @on(Input.Submitted, "#memory-filter")
     def _to_the_list(self) -> None:
-        self._list.focus()
+        self.set_focus(self._list)
         self.call_after_refresh(self._describe)
 
     @on(RowChosen)
@@ -294,7 +298,7 @@ class MemoryScreen(ModalScreen[None]):
         if reading == self._reading:
             return
         self._middle.set_class(reading, "-reading")
-        (self._view if reading else self._list).focus()
+        self.set_focus(self._view if reading else self._list)
         self._hint = ""
         self._describe()
 
@@ -366,7 +370,8 @@ class MemoryScreen(ModalScreen[None]):
     async def _look_again(self, said: str) -> None:
         """Show what there is now, with the cursor where it was, and say what was done."""
         try:
-            self._listing = await self._chat.conversation.look_at_memory(memories.overview)
+            listing = await self._chat.conversation.look_at_memory(memories.overview)
+            self._listing = replace(listing, work_log=self._listing.work_log)
         except TauError as error:
             said = error.line()
         if not self.is_current:

@@ -47,6 +47,7 @@ def files(listing: MemoryListing, typed: str) -> list[Found | str]:
         ("This project", [file for file in listing.files if file.title.startswith("project/")]),
         ("Every project", [file for file in listing.files if file.title.startswith("global/")]),
         ("The project's own, never written", [file for file in listing.files if file.own]),
+        ("Work log of the project", [Told((listing.work_log,))] if listing.work_log else []),
     )
     found: list[Found | str] = []
     for heading, things in groups:

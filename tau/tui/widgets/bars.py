@@ -86,12 +86,12 @@ class StatusBar(Widget):
         self._ticker: Timer | None = None
         self._hint_timer: Timer | None = None
 
-    def say(self, hint: str) -> None:
+    def say(self, hint: str, seconds: float = HINT_SECONDS) -> None:
         """Show a sentence in place of the activity for some seconds."""
         if self._hint_timer is not None:
             self._hint_timer.stop()
         self.hint = hint
-        self._hint_timer = self.set_timer(HINT_SECONDS, self.unsay)
+        self._hint_timer = self.set_timer(seconds, self.unsay)
 
     def unsay(self, hint: str = "") -> None:
         """Take the sentence away; of a certain one, only where that still stands."""

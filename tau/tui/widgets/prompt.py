@@ -10,7 +10,7 @@ from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.document._document import Document, EditResult
+from textual.document._document import Document, EditResult, Location, Selection
 from textual.document._edit import Edit
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
@@ -29,12 +29,11 @@ from tau.tui.messages import (
     Told,
 )
 from tau.tui.past import Past
+from tau.tui.placeholders import Placeholders
 
 if TYPE_CHECKING:
     from tau.input.history_file import Entry
 
-FOLD_LINES = 8
-FOLD_CHARACTERS = 1_000
 BURST_SECONDS = 0.02
 LATE_SECONDS = 0.05
 """A timer later than this means that the app was busy: what was typed meanwhile is still on its way."""
@@ -98,6 +97,7 @@ class Prompt(TextArea):
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+        self._placeholders = Placeholders()
         super().__init__(
             id=id,
             soft_wrap=True,
@@ -112,7 +112,6 @@ class Prompt(TextArea):
         self.is_typed = False
         """Whether what was changed last came from keys, and not from a paste or the history."""
 
-        self._pastes: dict[str, str] = {}
         self._back: int | None = None  # how far back the text is that is shown in place of the draft
         self._shown = ""
         self._draft = ""
@@ -135,7 +134,7 @@ class Prompt(TextArea):
 
     def written_out(self) -> str:
         """The text with every paste in place of its marker."""
-        return self._write_out(self.text)
+        return self._placeholders.written_out(self.text)
 
     def unsent(self) -> list[str]:
         """What is being written, also while an earlier text is shown in its place."""
@@ -145,7 +144,7 @@ class Prompt(TextArea):
             here = [self.text] if self.text != self._shown else []
             kept = [text for back, text in self._edits.items() if back != self._back]
             texts = [self._draft, *kept, *here]
-        return [text for text in map(self._write_out, texts) if text.strip()]
+        return [text for text in map(self._placeholders.written_out, texts) if text.strip()]
 
     def remember(self, text: str) -> None:
         """Add a text to the history and leave it."""
@@ -154,7 +153,7 @@ class Prompt(TextArea):
 
     def put(self, text: str) -> None:
         """Put a text before what is being written, so that neither is lost."""
-        shown = self._fold(text)
+        shown = self._placeholders.folded(text)
         draft = "" if self._is_given_back else self.text
         self.load_text(f"{shown}\n{draft}" if draft.strip() else shown)
         self.move_cursor(self.document.end)
@@ -194,14 +193,18 @@ class Prompt(TextArea):
         for draft in unsent:
             self.remember(draft)
         self.empty()
-        self.load_text(text if len(text) <= EDITED_CHARACTERS and visible(text) == text else self._fold(text))
+        self.load_text(
+            text
+            if len(text) <= EDITED_CHARACTERS and visible(text) == text
+            else self._placeholders.folded(text)
+        )
         self.move_cursor(self.document.end)
         return bool(unsent)
 
     def empty(self) -> None:
         """Begin a new text."""
         self.load_text("")
-        self._pastes.clear()
+        self._placeholders.clear()
         self._leave_past()
 
     @property
@@ -219,7 +222,11 @@ class Prompt(TextArea):
 
     def replace_all(self, text: str) -> None:
         """Put a text in place of what stands here; Ctrl+Z undoes it."""
-        shown = text if len(text) <= EDITED_CHARACTERS and visible(text) == text else self._fold(text)
+        shown = (
+            text
+            if len(text) <= EDITED_CHARACTERS and visible(text) == text
+            else self._placeholders.folded(text)
+        )
         self.replace(shown, (0, 0), self.document.end)
         self.is_typed = False
         self.move_cursor(self.document.end)
@@ -230,9 +237,36 @@ class Prompt(TextArea):
         self.is_typed = False
 
     def edit(self, edit: Edit) -> EditResult:
-        """Change the text."""
+        """Change the text; what touches a placeholder takes all of it."""
         self.is_typed = True
-        return super().edit(edit)
+        first, last = self._around(edit.top)[0], self._around(edit.bottom)[1]
+        edit.from_location, edit.to_location = last if edit.top == edit.bottom else first, last
+        result = super().edit(edit)
+        return EditResult(result.end_location, self._placeholders.written_out(result.replaced_text))
+
+    @property
+    def selected_text(self) -> str:
+        """What is selected, with every paste in place of its marker."""
+        return self._placeholders.written_out(super().selected_text)
+
+    def validate_selection(self, selection: Selection) -> Selection:
+        """Keep the cursor out of placeholders, which it goes over as over one character."""
+        return Selection(*map(self._beside, selection))
+
+    def _beside(self, place: Location) -> Location:
+        """A place where the cursor may be: on its way over a placeholder, behind that."""
+        first, last = self._around(place)
+        row, column = self.selection.end
+        if row == place[0]:
+            return last if column < place[1] else first
+        return first if place[1] - first[1] < last[1] - place[1] else last
+
+    def _around(self, place: Location) -> tuple[Location, Location]:
+        """The edges of the placeholder that a place is inside of; elsewhere twice the place."""
+        row, column = place
+        line = self.document[row] if row < self.document.line_count else ""
+        found = self._placeholders.around(line, column)
+        return ((row, found[0]), (row, found[1])) if found else (place, place)
 
     # Keys --------------------------------------------------------------------------------------
 
@@ -250,7 +284,7 @@ class Prompt(TextArea):
             event.prevent_default()
             self.completes.close()
             return
-        if not event.is_printable and await self._run_own_binding(event.key):
+        if not event.is_printable and await self._run_binding(event.key):
             event.stop()
             event.prevent_default()
             return
@@ -261,8 +295,8 @@ class Prompt(TextArea):
         if self.completes is not None and self.app.app_focus:
             self.completes.close()
 
-    async def _run_own_binding(self, key: str) -> bool:
-        """Run what this widget binds to a key, at once.
+    async def _run_binding(self, key: str) -> bool:
+        """Run what a key is bound to here or in what is around this, at once.
 
         Textual runs bindings when the key has bubbled up to the app; letters that arrive in the same read
         would be inserted before, and what was typed would come out in another order.
@@ -270,7 +304,7 @@ class Prompt(TextArea):
         for binding in self._bindings.key_to_bindings.get(key, ()):
             if await self.app.run_action(binding.action, default_namespace=self):
                 return True
-        return False
+        return self.screen.focused is self and await self.app._check_bindings(key)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -318,7 +352,7 @@ class Prompt(TextArea):
     def paste_copied(self) -> bool:
         """Put what was copied in the app here; whether there was something."""
         if self.app.clipboard:
-            super().action_paste()
+            self.type_in(self._placeholders.folded(self.app.clipboard))
         return bool(self.app.clipboard)
 
     def mention_instead(self, text: str, mentions: str) -> None:
@@ -328,9 +362,10 @@ class Prompt(TextArea):
             self.mention(mentions, end - len(text), end, behind=text[len(text.rstrip()) :])
 
     def mention(self, mentions: str, start: int, end: int, *, behind: str = "") -> None:
-        """Put mentions in place of some characters, as words of their own."""
+        """Put mentions in place of some characters, as words of their own that are moved over as one each."""
         before = " " if self.text[:start].strip() and not self.text[:start][-1:].isspace() else ""
         after = "" if behind or self.text[end : end + 1].isspace() else " "
+        self._placeholders.add_mentions(mentions)
         self.write(f"{before}{mentions}{behind}{after}", start, end)
         self.is_typed = False
 
@@ -375,11 +410,6 @@ class Prompt(TextArea):
 
     # Details -----------------------------------------------------------------------------------
 
-    def _write_out(self, text: str) -> str:
-        for marker, paste in self._pastes.items():
-            text = text.replace(marker, paste)
-        return text
-
     def _past_read(self) -> None:
         """More of the history is there; somebody may have asked for it before it was."""
         wanted, self._wanted = self._wanted, None
@@ -406,12 +436,12 @@ class Prompt(TextArea):
         self._back = back
         item = self.past[back]
         if isinstance(item, str):
-            self._show(self._edits.get(back, ""), self._fold(item))
+            self._show(self._edits.get(back, ""), self._placeholders.folded(item))
         elif item.is_large:
             self._shown = self.text  # until the whole of it is there
             self.run_worker(self._show_large(back, item), group="past", exclusive=True)
         else:
-            self._show(self._edits.get(back, ""), self._fold(item.text))
+            self._show(self._edits.get(back, ""), self._placeholders.folded(item.text))
 
     async def _show_large(self, back: int, entry: Entry) -> None:
         try:
@@ -420,7 +450,7 @@ class Prompt(TextArea):
             self.post_message(Told(error.line()))
             text = entry.text
         if self._back == back and self.text == self._shown:
-            self._show(self._edits.get(back, ""), self._fold(text))
+            self._show(self._edits.get(back, ""), self._placeholders.folded(text))
 
     def _show(self, text: str, original: str = "") -> None:
         self.load_text(text or original)
@@ -431,7 +461,7 @@ class Prompt(TextArea):
         self._pressed(event)
         self._go_on()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        self.type_in(self._fold(text))
+        self.type_in(self._placeholders.folded(text))
         self.is_typed = False
         self.post_message(Pasted(text))
 
@@ -477,19 +507,6 @@ class Prompt(TextArea):
             self.remember(text)
             self.empty()
             self.post_message(Submitted(text))
-
-    def _fold(self, text: str) -> str:
-        lines = text.count("\n") + 1
-        hidden = visible(text) != text
-        if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS and not hidden:
-            return text
-        known = next((marker for marker, paste in self._pastes.items() if paste == text), "")
-        if known:
-            return known
-        amount = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
-        marker = f"[Pasted text #{len(self._pastes) + 1} · {amount}]"
-        self._pastes[marker] = text
-        return marker
 
 
 class PromptBox(Horizontal):

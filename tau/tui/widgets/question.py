@@ -40,6 +40,9 @@ LEAST_ABOVE = 3
 LEAST_LINES = 4
 """Lines of the call that are in sight unless the screen is smaller still."""
 
+COUNTS = 12
+"""Cells that the title keeps for the counts of a diff."""
+
 LISTED_OFFERS = 5
 """Lines of patterns that stand under the keys; more are read before they can be approved."""
 
@@ -57,12 +60,15 @@ class Question(LetterAnswers):
         super().__init__(id="question")
         self.asked = asked
         self._diff = parse(asked.preview) if asked.preview else None
+        creates = self._diff is not None and self._diff.creates
+        self._asks = asks_to(asked.tool, asked.arguments, creates=creates)
         self._raw = False
         self._reading_offers = False
         self._end_seen = False
         self._offers_end_seen = False
         self._laid_out = (False, False)
         self._small = False
+        self._title_full = False
         self._note = ""
         self._title = Static("", id="question-title", markup=False)
         self._lines = LinesView(self._what_would_happen)
@@ -121,7 +127,8 @@ class Question(LetterAnswers):
             return Stacked(parts)
         target = self._target()
         if target and shorten_middle(target, self._room_for_target()) != target:
-            parts.append(CallLines("", {"path": str(self.asked.arguments.get("path", ""))}, width))
+            name = self._asks.argument
+            parts.append(CallLines("", {name: self.asked.arguments[name]}, width))
         for text in (self._diff.before, self._diff.after):
             parts.append(Listed(_text_lines(text, width) if text.strip() else []))
         parts.insert(len(parts) - 1, DiffLines(self._diff, width))
@@ -140,12 +147,13 @@ class Question(LetterAnswers):
 
     def _target(self) -> str:
         """What the title names; empty when it names nothing."""
-        _, argument = asks_to(self.asked.tool)
-        value = self.asked.arguments.get(argument)
-        return spelled_out(value).replace("\n", "\\n") if isinstance(value, str) else ""
+        return spelled_out(self._asks.target).replace("\n", "\\n")
 
     def _room_for_target(self) -> int:
-        return max(8, self._width - len(one_line(self.asked.tool, 60)) - 40)
+        """Cells for the target: the verb, the place and the counts are in sight whatever it is."""
+        asks = self._asks
+        others = f"{one_line(self.asked.tool, 60)} asks to {asks.verb}  {asks.where}"
+        return max(8, self._width - len(others) - COUNTS)
 
     @on(LinesMoved)
     def _lines_moved(self, event: LinesMoved) -> None:
@@ -157,7 +165,11 @@ class Question(LetterAnswers):
         if not self.is_attached:
             return
         first, last = self._lines.in_sight
-        self._title.update(spread(self._title_left(), self._title_right(first, last), self._width))
+        left, right = self._title_left(), self._title_right(first, last)
+        self._title_full = left.cell_length + right.cell_length + 2 > self._width
+        if self._title_full:
+            right = self._title_right(first, last, place=False)
+        self._title.update(spread(left, right, self._width))
         warnings = self._warning_lines(self._width)
         listed = bool(warnings) and self._lists_warnings(warnings)
         self._unclear.display = listed and not self._reading_offers
@@ -188,21 +200,21 @@ class Question(LetterAnswers):
     def _title_left(self) -> Content:
         if self._reading_offers:
             return Content.assemble(("Always allow in this session", "bold"))
-        creates = self._diff is not None and self._diff.creates
-        verb, _ = asks_to(self.asked.tool, creates=creates)
         parts: list[tuple[str, str]] = [
             (one_line(self.asked.tool, 60), "$accent bold"),
-            (f" asks to {verb}", "bold"),
+            (f" asks to {self._asks.verb}", "bold"),
         ]
         if target := self._target():
             parts.append((f" {shorten_middle(target, self._room_for_target())}", "bold"))
+        if self._asks.where:
+            parts.append((f" {self._asks.where}", "bold"))
         return Content.assemble(*parts)
 
-    def _title_right(self, first: int, last: int) -> Content:
+    def _title_right(self, first: int, last: int, *, place: bool = True) -> Content:
         parts = []
         if self._diff is not None and not self._reading_offers:
             parts.append(counts(self._diff))
-        if self._lines.overflows and not self._small:
+        if place and self._lines.overflows and not self._small:
             parts.append(Content.assemble((self._where(first, last), "$quiet")))
         return Content.assemble(("  ", "")).join(parts)
 
@@ -214,7 +226,7 @@ class Question(LetterAnswers):
         keys, below = self._keys_offered()
         if self._note:
             keys.append(("", self._note))
-        elif self._lines.overflows and self._small:
+        elif self._lines.overflows and (self._small or self._title_full):
             keys.append(("PageDown", self._where(*self._lines.in_sight)))
         elif self._lines.overflows and not self._reading_offers:
             keys.append(("PageDown End", "scroll"))

@@ -1,4 +1,4 @@
-"""How large an image is, from the beginning of its data: png, jpeg, gif and webp."""
+"""How large an image is, and whether all of it is there, from its data: png, jpeg, gif and webp."""
 
 from __future__ import annotations
 
@@ -65,3 +65,67 @@ def _webp(data: bytes) -> tuple[int, int] | None:
         width, height = struct.unpack_from("<HH", data, 26)
         return width & 0x3FFF, height & 0x3FFF
     return None
+
+
+def is_whole(kind: str, data: bytes) -> bool:
+    """Whether an image begins with a size and goes on to its end; what stands behind that does not matter.
+
+    Args:
+        kind: ``png``, ``jpeg``, ``gif`` or ``webp``.
+        data: The image.
+    """
+    if image_size(kind, data) is None:
+        return False
+    try:
+        return {"png": _png_ends, "jpeg": _jpeg_ends, "gif": _gif_ends, "webp": _webp_ends}[kind](data)
+    except (struct.error, IndexError):
+        return False
+
+
+def _png_ends(data: bytes) -> bool:
+    at, pixels = 8, False
+    while True:
+        length, name = struct.unpack_from(">I4s", data, at)
+        at += 12 + length
+        if name == b"IEND":
+            return pixels and at <= len(data)
+        pixels = pixels or name == b"IDAT"
+
+
+def _jpeg_ends(data: bytes) -> bool:
+    at = 2
+    while data[at + 1] != 0xDA:  # until the pixels begin, whose bytes are never an end
+        if data[at] != 0xFF:
+            return False
+        if data[at + 1] == 0xFF or data[at + 1] in _STANDALONE:
+            at += 1 if data[at + 1] == 0xFF else 2
+            continue
+        if data[at + 1] == 0xD9:
+            return False
+        at += 2 + int(struct.unpack_from(">H", data, at + 2)[0])
+    return data.find(b"\xff\xd9", at) >= 0
+
+
+def _gif_ends(data: bytes) -> bool:
+    at = 13 + _colours(data[10])
+    while data[at] != 0x3B:
+        if data[at] == 0x2C:
+            at += 11 + _colours(data[at + 9])
+        elif data[at] == 0x21:
+            at += 2
+        else:
+            return False
+        while data[at]:  # blocks, each behind its length
+            at += 1 + data[at]
+        at += 1
+    return True
+
+
+def _colours(flags: int) -> int:
+    """Bytes of the table of colours that stands behind these flags."""
+    return 3 << (flags & 7) + 1 if flags & 0x80 else 0
+
+
+def _webp_ends(data: bytes) -> bool:
+    (size,) = struct.unpack_from("<I", data, 4)
+    return int(size) > 12 and 8 + int(size) <= len(data)

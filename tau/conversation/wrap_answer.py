@@ -1,0 +1,54 @@
+"""The JSON object that a model answers `/wrap` with: read, and what two desks would write taken once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tau.display import one_line
+from tau.journal.open_items import key
+from tau.journal.wrapping import WrapInvalid
+
+_FENCED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)\n?[ \t]*\1\s*\Z", re.DOTALL)
+
+
+def once(said: dict[str, Any]) -> dict[str, Any]:
+    """An answer in which no lesson of a context is also one of the project's memory, which owns it then."""
+    memory, log = said.get("memory"), said.get("session_log")
+    if not isinstance(memory, dict) or not isinstance(log, dict):
+        return said
+    owned = {key(each["text"]) for each in _objects(memory, "lessons") if isinstance(each.get("text"), str)}
+
+    def kept(lesson: dict[str, Any]) -> bool:
+        return not owned & {key(str(lesson.get(name) or "")) for name in ("rule", "fix", "title")}
+
+    parts = [
+        {**part, "lessons": [lesson for lesson in _objects(part, "lessons") if kept(lesson)]}
+        if isinstance(part.get("lessons"), list)
+        else part
+        for part in _objects(log, "contexts")
+    ]
+    return {**said, "session_log": {**log, "contexts": parts}} if parts else said
+
+
+def _objects(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    listed = holder.get(name)
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
+def parsed(answer: str) -> dict[str, Any]:
+    """The object that a model answered with, in a code fence or not.
+
+    Raises:
+        WrapInvalid: It is anything else.
+    """
+    fenced = _FENCED.match(answer)
+    try:
+        said = json.loads(fenced.group(2) if fenced else answer)
+    except (ValueError, RecursionError) as error:
+        raise WrapInvalid(f"the answer is not JSON ({one_line(str(error), 120)})") from None
+    if not isinstance(said, dict):
+        raise WrapInvalid("the answer is no JSON object")
+    return said
