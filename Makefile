@@ -39,7 +39,7 @@ chat: $(VENV)/.run ## Ask one question: make chat PROMPT="…"
 # The command is started a thousand times: what Python compiled for the first start serves the others.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.dev ## Install everything and run the tests
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	@$(BIN)/python -m pytest --numprocesses 4 --dist worksteal
 
 test-lowest: ## Run the tests with the oldest dependencies that are allowed
 	@$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt

@@ -219,7 +219,7 @@ class TauApp(App[None]):
 
         While the screen is being taken down, work that was still going on misses its widgets; that is none.
         """
-        if self._begun and not self.is_running:
+        if self._ended or (self._begun and not self.is_running):
             log.debug("While the app ended", exc_info=error)
             return
         if not self.last_line:

@@ -87,7 +87,8 @@ def test_killed_while_tools_run(tau_env: TauEnv, terminal: Open, stray: list[int
     lines = [f"line {number}: {'so it goes on ' * 4}" for number in range(250)]
     lines[125] = "the middle of the first result"
     (tau_env.directory / "notes.txt").write_text("\n".join(lines))
-    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 16
+    header, pixels = b"\0\0\0\x08IHDR\0\0\0\1\0\0\0\1crc!", bytes(range(256)) * 16
+    picture = b"\x89PNG\r\n\x1a\n" + header + b"\0\0\x10\0IDAT" + pixels + b"crc!\0\0\0\0IENDcrc!"
     (tau_env.directory / "picture.png").write_bytes(picture)
     calls = [
         call("read_file", "t1", path="notes.txt"),

@@ -98,7 +98,7 @@ async def test_a_large_text_comes_back_whole_and_folded(start: Start, tmp_path: 
     async with start() as tau:
         await loaded(tau)
         await tau.pilot.press("up")
-        await tau.until(lambda: "4,000 lines" in tau.screen.prompt.text, "the marker")
+        await tau.until(lambda: "4,000\u00a0lines" in tau.screen.prompt.text, "the marker")
         assert tau.screen.prompt.written_out() == large
         assert tau.screen.unsent() == []
 

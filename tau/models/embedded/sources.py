@@ -13,7 +13,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -288,14 +288,14 @@ def _pip_reason(said: str) -> str:
 
 
 def _bytes_below(folder: Path) -> int:
+    """Bytes of the files in a folder that another process fills and clears, without what goes meanwhile."""
     total = 0
-    for path in folder.rglob("[!.]*"):
-        if path.suffix == ".txt":
-            continue
-        try:
-            total += path.lstat().st_size
-        except OSError:  # it went while we looked
-            continue
+    for place, _, names in os.walk(folder):  # which passes over a folder that is gone
+        for name in names:
+            if name.startswith(".") or name.endswith(".txt"):
+                continue
+            with suppress(OSError):
+                total += Path(place, name).lstat().st_size
     return total
 
 
