@@ -288,8 +288,8 @@ async def test_a_link_is_shown_as_not_read(start: Start, settings_for: Make, tmp
         path(settings, "project/build").symlink_to(secret)
         await tau.pilot.press("e")
         await tau.until(lambda: "Files 0" in tau.text(), "it was looked again")
-        said = " ".join(tau.text().split("\n")[-5:])
-        assert "build.md cannot be read: a symbolic link, which is never followed" in " ".join(said.split())
+        said = "build.md cannot be read: a symbolic link, which is never followed"  # wrapped anywhere
+        assert "".join(said.split()) in "".join(tau.text().replace("▏", "").split())
         assert secret.read_text() == "the secret of the house\n"
 
 
