@@ -90,6 +90,7 @@ class WorkNotes:
                 self._watch(event)
             except Exception:
                 log.exception("What happened was not logged in the work log")
+                self._tell(self._defect())
             emit(event)
 
         return note
@@ -283,9 +284,12 @@ class WorkNotes:
                 self._tell(error.line())
             except Exception:
                 log.exception("The work log of session %s could not be written", self._session_id)
-                self._tell(f"it failed inside tau; see {self._hand.settings.places.logs / 'tau.log'}")
+                self._tell(self._defect())
             finally:
                 self._jobs.task_done()
+
+    def _defect(self) -> str:
+        return f"it failed inside tau; see {self._hand.settings.places.logs / 'tau.log'}"
 
     def _tell(self, reason: str) -> None:
         """Say once why the log is not written, until it is again."""

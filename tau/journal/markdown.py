@@ -135,13 +135,9 @@ def read(path: Path, *, root: Path | None = None) -> bytes | None:
     try:
         folder = _opened(path, root or path.parent)
         try:
-            descriptor = fs.open_file(path.name, folder)
+            data, _ = fs.read_file(path.name, folder, most=LARGEST + 1)
         finally:
             os.close(folder)
-        try:
-            data = fs.read_at(descriptor, 0, LARGEST + 1)
-        finally:
-            os.close(descriptor)
     except FileNotFoundError:
         return None
     except OSError as error:

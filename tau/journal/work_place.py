@@ -102,11 +102,7 @@ class WorkPlace:
         shown = one_line(path)
         try:
             with self.opened(*folders) as folder:
-                descriptor = fs.open_file(name, folder)
-                try:
-                    data = fs.read_at(descriptor, 0, largest + 1)
-                finally:
-                    os.close(descriptor)
+                data, _ = fs.read_file(name, folder, most=largest + 1)
         except FileNotFoundError:
             raise
         except OSError as error:

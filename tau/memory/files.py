@@ -121,15 +121,9 @@ def read(name: str, directory: int, *, most: int | None = None) -> bytes | None:
         OSError: The name stands for a link or something else, or the file cannot be read.
     """
     try:
-        if most is None:
-            return fs.read_file(name, directory)[0]
-        descriptor = fs.open_file(name, directory)
+        return fs.read_file(name, directory, most=None if most is None else most + 1)[0]
     except FileNotFoundError:
         return None
-    try:
-        return fs.read_at(descriptor, 0, most + 1)
-    finally:
-        os.close(descriptor)
 
 
 def write_whole(name: str, directory: int, data: bytes) -> bool:

@@ -155,8 +155,13 @@ def read_at(descriptor: int, start: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def read_file(name: str, directory: int) -> tuple[bytes, Stamp]:
+def read_file(name: str, directory: int, *, most: int | None = None) -> tuple[bytes, Stamp]:
     """A file's bytes, and its stamp.
+
+    Args:
+        name: Its name.
+        directory: The open folder.
+        most: Bytes that are read at most, however many there are; None for all of them.
 
     Raises:
         NotRegular: It is a symbolic link or no regular file.
@@ -164,7 +169,8 @@ def read_file(name: str, directory: int) -> tuple[bytes, Stamp]:
     """
     descriptor, status = _open_regular(name, directory)
     try:
-        return read_at(descriptor, 0, status.st_size), Stamp(status.st_size, status.st_mtime_ns)
+        length = status.st_size if most is None else most
+        return read_at(descriptor, 0, length), Stamp(status.st_size, status.st_mtime_ns)
     finally:
         os.close(descriptor)
 

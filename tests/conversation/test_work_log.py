@@ -18,6 +18,7 @@ import pytest
 from tau.config.trust import Trust
 from tau.conversation import Conversation
 from tau.conversation.state import MemoryListing, Refused, Said
+from tau.conversation.work_notes import WorkNotes
 from tau.events import ApprovalAsked, ToolUseEnded, TurnEvent
 from tau.journal.work_place import switched_on
 from tests.conftest import TauEnv
@@ -406,6 +407,20 @@ async def test_a_log_that_cannot_be_written_is_said_once_and_stops_no_turn(logge
         told = [line for line in conversation.state.tool_problems if "work log is not written" in line]
     assert len(told) == 1
     assert ".memory/session" in told[0]
+
+
+async def test_a_defect_in_taking_note_is_said_and_stops_no_turn(
+    logged: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(notes: WorkNotes, event: TurnEvent) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(WorkNotes, "_watch", broken)
+    async with logged.open() as conversation:
+        await say(conversation, "Hello")
+        told = conversation.state.tool_problems
+    (line,) = (line for line in told if line.startswith("The work log is not written"))
+    assert str(logged.places.logs / "tau.log") in line
 
 
 async def test_a_folder_that_is_moved_away_in_a_conversation_is_said_once(logged: Bench) -> None:
