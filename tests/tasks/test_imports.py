@@ -113,6 +113,104 @@ def test_javascript_and_typescript(home: Home, ahead: Ahead, path: str, expected
     assert ahead(path) == expected
 
 
+WORKSPACE = """
+== package.json
+{"name": "acme", "private": true, "workspaces": ["packages/*", "!packages/old", "tools/**"]}
+== packages/rates/package.json
+{"name": "@acme/rates", "main": "dist/index.js", "types": "dist/index.d.ts"}
+== packages/rates/src/index.ts
+== packages/rates/src/table.ts
+== packages/rates/test/helper.ts
+== packages/money/package.json
+{"name": "@acme/money", "exports": {
+  ".": {"types": "./dist/types/main.d.ts", "import": {"default": "./dist/esm/main.mjs"}},
+  "./round/*": "./build/rounding/*.js", "./plain": "./plain.js"},
+ "imports": {"#tax": {"node": "./src/tax/node.js", "default": "./src/tax/web.js"},
+  "#in/*.js": "./src/in/*.js"}}
+== packages/money/src/main.ts
+import "#tax"; import "#in/a.js"; import "#nothing"; import "@acme/money/plain"; import "#in/"
+== packages/money/src/rounding/half.ts
+== packages/money/src/tax/web.ts
+== packages/money/src/in/a.ts
+== packages/money/plain.js
+== packages/old/package.json
+{"name": "old"}
+== packages/old/index.js
+== tools/lint/rules/package.json
+{"name": "rules", "exports": "./rules.js"}
+== tools/lint/rules/rules.js
+== tools/bare/package.json
+{"name": "bare"}
+== tools/bare/index.tsx
+== tools/broken/package.json
+{"name": "broken", "exports": [[[
+== app/use.ts
+import "@acme/rates"; import "@acme/rates/table"; import "@acme/rates/test/helper"; import "@acme/money";
+import "@acme/money/round/half"; import "rules"; import "bare"; import "old"; import "broken"; import "react";
+import "node:fs"; import "@acme"; import "@acme/"; import "#tax"; import "@/x"; import "rates"
+"""
+
+USED = [
+    "packages/money/src/main.ts", "packages/money/src/rounding/half.ts", "packages/rates/src/index.ts",
+    "packages/rates/src/table.ts", "packages/rates/test/helper.ts", "tools/bare/index.tsx",
+    "tools/lint/rules/rules.js",
+]  # fmt: skip
+
+
+def test_packages_of_a_workspace_are_files_of_the_project(home: Home, ahead: Ahead) -> None:
+    home.write(tree(WORKSPACE))
+    assert ahead("app/use.ts") == USED
+    assert ahead("packages/money/src/main.ts") == [
+        "packages/money/plain.js", "packages/money/src/in/a.ts", "packages/money/src/tax/web.ts",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "packages:\n - 'packages/*'\n - tools/lint/*  # rules\n\n - \"tools/*\"\n - '!**/old'\nx: y\n",
+        "# pnpm\r\npackages: # all\r\n- packages/*\r\n- ./tools/**\r\n- '!packages/old'\r\n- ../beside/*\r\n",
+    ],
+)
+def test_packages_of_pnpm(home: Home, ahead: Ahead, listed: str) -> None:
+    files = tree(WORKSPACE)
+    files["package.json"] = '{"name": "acme"}'
+    home.write({**files, "pnpm-workspace.yaml": listed})
+    assert ahead("app/use.ts") == USED
+
+
+def test_a_link_among_what_is_installed_leads_to_its_package_and_the_rest_is_not_followed(
+    home: Home, ahead: Ahead
+) -> None:
+    files = tree(WORKSPACE)
+    files["package.json"] = '{"name": "acme"}'
+    files["node_modules/react/package.json"] = '{"name": "react", "main": "index.js"}'
+    files["node_modules/react/index.js"] = ""
+    home.write(files)
+    installed = home.directory / "node_modules"
+    (installed / "@acme").mkdir()
+    (installed / "@acme/rates").symlink_to("../../packages/rates", target_is_directory=True)
+    (installed / "bare").symlink_to("/etc", target_is_directory=True)
+    assert ahead("app/use.ts") == [path for path in USED if "rates" in path]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "[]", "7", '{"workspaces": 7}',
+        '{"workspaces": {"packages": [7, "", "..", "../*", "/*", "\\u0000*"]}}',
+        '{"workspaces": ["*"], "exports": {".": [7, null, {"a": "../../out.ts"}], "./*": "./*"}}',
+        '{"exports": {".": ' + '{"a": ' * 900 + '"./x.ts"' + "}" * 902, '{"name": ["b"], "imports": ["#a"]}',
+        '{"name": "b", "exports": "./../../../etc/passwd"}', '{"name": "b", "main": "/etc/passwd"}',
+        '{"workspaces": ["' + "*/" * 40 + '*"]}',
+    ],
+)  # fmt: skip
+def test_any_manifest_leaves_the_others_found(home: Home, ahead: Ahead, manifest: str) -> None:
+    home.write({"package.json": manifest, "a/package.json": manifest, "z.ts": "", "a/b/c.ts": ""})
+    home.write({"a/use.ts": 'import "b"; import "#a"; import "b/c"; import "../z"'})
+    assert "z.ts" in ahead("a/use.ts")
+
+
 GO = """
 == go.mod
 module example.com/app // the app

@@ -31,6 +31,7 @@ class ProjectFiles:
 
     Attributes:
         resolved: The files that imports were found to mean: by language, place of the file, and import.
+        packages: The folders of packages by their names, by the folder of the workspace they belong to.
     """
 
     def __init__(self, root: Path, closed: Callable[[str], bool] = open_to_all) -> None:
@@ -41,6 +42,7 @@ class ProjectFiles:
         self._folders: dict[str, list[str]] = {}
         self._texts: dict[str, str | None] = {}
         self.resolved: dict[tuple[str, str, Imported], list[str]] = {}
+        self.packages: dict[str, dict[str, str]] = {}
 
     def find(self, path: str) -> str | None:
         """The file that a path leads to, under its real name; None where there is none in the project."""
@@ -75,6 +77,18 @@ class ProjectFiles:
         named = [name for name in self._folders[folder] if name.endswith(ending)][:MOST_IN_FOLDER]
         found = (self.find(joined(folder, name)) for name in named)
         return [path for path in found if path is not None]
+
+    def folders(self, folder: str) -> list[str]:
+        """The names of the folders right in a folder, without links and hidden ones, sorted."""
+        place = posixpath.normpath(folder or ".")
+        if place.startswith(("/", "../")) or place == "..":
+            return []
+        try:
+            with os.scandir(f"{self._top}/{place}") as entries:
+                names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+        except (OSError, ValueError):
+            return []
+        return sorted(name for name in names if not name.startswith("."))[:MOST_IN_FOLDER]
 
     def text(self, path: str) -> str | None:
         """The text of a file that says where modules are; None where it is not there or too long."""

@@ -1,6 +1,6 @@
-"""Imports of JavaScript and TypeScript: relative files, index files, and the paths of tsconfig.json.
+"""Imports of JavaScript and TypeScript: relative and index files, the paths of tsconfig.json, and packages.
 
-An import is ``path`` with what stands in its quotes. Packages that are installed are no files of the project.
+An import is ``path`` with what stands in its quotes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import posixpath
 import re
 from typing import Any
 
+from tau.tasks.imports import packages
 from tau.tasks.imports.found import Imported
 from tau.tasks.imports.project import ProjectFiles, folder_of, joined, upwards
 
@@ -30,7 +31,7 @@ def resolve(path: str, imported: Imported, project: ProjectFiles) -> list[str]:
     if target.startswith(("./", "../")) or target in (".", ".."):
         places = [posixpath.normpath(joined(folder or ".", target))]
     else:
-        places = _by_config(folder, target, project)
+        places = [*_by_config(folder, target, project), *packages.places(folder, target, project)]
     for place in places:
         found = _file(place, project)
         if found is not None:
