@@ -68,8 +68,9 @@ class TurnHooks(HookProvider):
         tier = _tier(event.selected_tool)
         use: dict[str, Any] = dict(event.tool_use)
         # A tool that does not exist does nothing; the SDK answers the call.
-        refusal = await self._runner.refusal(event.selected_tool, use) if event.selected_tool else ""
-        self._runner.begin_call(use, tier)
+        turn, calls = self._runner.running, self._runner.tool_calls
+        refusal = await calls.refusal(turn, event.selected_tool, use) if event.selected_tool else ""
+        calls.begin(turn, use, tier)
         if refusal:
             event.cancel_tool = refusal
 
@@ -84,13 +85,14 @@ class TurnHooks(HookProvider):
         self._runner.keep_result(dict(event.result))
         if self._runner.tool_context is not None:
             self._runner.tool_context.calls.end(use["toolUseId"])
+        turn, calls = self._runner.running, self._runner.tool_calls
         status: ToolStatus = "success" if event.result.get("status") == "success" else "error"
-        if status == "error" and self._runner.running is not None and self._runner.running.cancelled:
+        if status == "error" and turn is not None and turn.cancelled:
             status = "cancelled"
         result = "\n".join(map(_as_text, event.result["content"]))
         if event.selected_tool is not None and event.cancel_message is None:
-            self._runner.heard(event.selected_tool, use)
-        self._runner.end_call(use["toolUseId"], status, result, event.duration or 0.0)
+            calls.heard(event.selected_tool, use)
+        calls.end(turn, use["toolUseId"], status, result, event.duration or 0.0)
 
     def _kept(self, result: ToolResult, tool: str) -> ToolResult:
         """A result as it may be kept, sent and shown: without secrets, and not too long."""

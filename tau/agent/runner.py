@@ -5,67 +5,46 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from strands import Agent
 from strands.tools.executors import SequentialToolExecutor
-from strands.types.exceptions import (
-    ContextWindowOverflowException,
-    EventLoopException,
-    MaxTokensReachedException,
-)
 
 from tau.agent import notices, tracing
 from tau.agent.compaction import Compaction
-from tau.agent.history import (
-    INTERRUPTED_RESULT,
-    LOST_REQUEST,
-    UNFINISHED_NOTICE,
-    clean_text,
-    cut_off,
-    holds,
-    summary,
-    tool_use_ids,
-)
+from tau.agent.endings import CANCELLED, Ending, end_record, ending
+from tau.agent.history import LOST_REQUEST, UNFINISHED_NOTICE, clean_text, cut_off, holds, tool_use_ids
 from tau.agent.hooks import TurnHooks
 from tau.agent.permission import Ask, Permission
 from tau.agent.reading import ContextReading
 from tau.agent.recorder import ReadBack, Recorder, read_back
 from tau.agent.retry import Retry
 from tau.agent.streaming import Streamed, read_scratch
-from tau.agent.turn import Call, CountUsage, Emit, Turn
+from tau.agent.tool_calls import ToolCalls
+from tau.agent.turn import CountUsage, Emit, Turn
 from tau.agent.windows import window
 from tau.config.settings import AgentSettings, CompactionSettings, ContextSettings
-from tau.display import one_line
 from tau.errors import StoreError
 from tau.events import (
     AgentEvent,
-    ErrorRecord,
     MessageEnd,
     Notice,
     NoticeRecord,
-    StopReason,
-    ToolCallRecord,
-    ToolStatus,
-    ToolUseEnded,
-    ToolUseStarted,
     TurnEnd,
     TurnEvent,
-    TurnLimitRecord,
     TurnStarted,
     UsageReported,
     to_line,
 )
 from tau.gate.gate import Gate
 from tau.masking import mask_all, mask_content, settled
-from tau.models.failures import describe, is_overflow
+from tau.models.failures import describe
 from tau.models.usage import counted
 from tau.sessions.attached import Attached, with_attached
 from tau.sessions.records import AGENT_ID, StoredMessage
 from tau.sessions.store import SessionWriter
 from tau.tools.context import ToolContext
-from tau.tools.subject import Subject
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +85,9 @@ class AgentRunner:
     Attributes:
         reading: How many tokens the next request would have.
         compaction: Carries the conversation forward as a summary.
+        tool_calls: The tool calls of its turns.
+        running: The running turn; None while none runs.
+        tool_context: As given.
 
     Raises:
         StoreError: The session cannot be read.
@@ -138,7 +120,6 @@ class AgentRunner:
         self._make_room = make_room
         self._context = tool_context.context if tool_context is not None else ContextSettings()
         self._count_usage = count_usage
-        self._permission = Permission(gate, ask, self._record)
         self._on_unsaved = on_unsaved
         self._recorder = Recorder(writer, on_unsaved=self._unsaved_changed)
         self.running: Turn | None = None
@@ -166,6 +147,9 @@ class AgentRunner:
             retry_strategy=Retry(self._emit),
             # One call after the other: what a question shows is what the calls before it have left.
             tool_executor=SequentialToolExecutor(),
+        )
+        self.tool_calls = ToolCalls(
+            self._agent, Permission(gate, ask, self._record), self._recorder, self._record, tool_context
         )
         self.reading = ContextReading(self._agent, coming=lambda: self._window.unread_chars)
         self.reading.restore(context_tokens, count_usage)
@@ -234,17 +218,8 @@ class AgentRunner:
             # Only the agent's own stop tells what happened; a cancelled task is asked what it had.
             self._task = asyncio.create_task(self._drive(prompt, turn))
             await asyncio.wait({self._task})
-            stop_reason, notice = self._outcome(self._task, turn)
-            if turn.cancelled:
-                stop_reason, notice = "cancelled", notices.CANCELLED
-            self._end_open_calls(turn)
-            if turn.shown:
-                await self._keep_shown(turn)
-            self._last_notice = notice
-            self._record_end(stop_reason, notice)
-            if notice == notices.OVERFLOW:
-                emit(Notice(notices.COMPACT_FIRST))
-            return TurnEnd(stop_reason, notice, turn.usage, time.monotonic() - started)
+            ended = await self._end(turn, self._task)
+            return TurnEnd(ended.stop_reason, ended.notice, turn.usage, time.monotonic() - started)
         finally:
             self.running = self._task = None
 
@@ -355,40 +330,24 @@ class AgentRunner:
             self._recorder.keep_scratch(mask_content(turn.unsettled[:end]))
             turn.unsettled = turn.unsettled[end:]
 
-    def _outcome(self, task: asyncio.Task[str], turn: Turn) -> tuple[StopReason, str]:
-        if task.cancelled():
-            return "cancelled", notices.CANCELLED
-        error = task.exception()
-        if isinstance(error, EventLoopException):
-            error = error.original_exception
-        if isinstance(error, MaxTokensReachedException):
-            return "max_tokens", notices.MAX_TOKENS
-        if isinstance(error, ContextWindowOverflowException) or (error is not None and is_overflow(error)):
-            self._record(ErrorRecord(where="context", message=notices.OVERFLOW))
-            return "error", notices.OVERFLOW
-        if error is not None:
-            if turn.cancelled:
-                return "cancelled", notices.CANCELLED
-            log.error("The turn failed in session %s", self._writer.session_id, exc_info=error)
-            notice = notices.failed(describe(error))
-            self._record(ErrorRecord(where="model", message=notice))
-            return "error", notice
-        return self._stopped(task.result())
-
-    def _stopped(self, stop_reason: str) -> tuple[StopReason, str]:
-        match stop_reason:
-            case "cancelled":
-                return "cancelled", notices.CANCELLED
-            case "limit_turns":
-                return "limit_turns", notices.turn_limit(self._settings.max_turns)
-            case "limit_total_tokens":
-                return "limit_total_tokens", notices.token_limit()
-            case "interrupt":
-                self._agent._interrupt_state.deactivate()
-                self._record(ErrorRecord(where="interrupt", message=notices.INTERRUPT))
-                return "interrupt", notices.INTERRUPT
-            case _:
-                return "end_turn", ""
+    async def _end(self, turn: Turn, task: asyncio.Task[str]) -> Ending:
+        """Keep what the turn leaves behind. Returns how it ended."""
+        ended = ending(task, self._settings, cancelled=turn.cancelled, session_id=self._writer.session_id)
+        if ended.stop_reason == "interrupt":
+            self._agent._interrupt_state.deactivate()
+        if ended.error is not None:
+            self._record(ended.error)
+        if turn.cancelled:
+            ended = CANCELLED
+        self.tool_calls.end_open(turn)
+        if turn.shown:
+            await self._keep_shown(turn)
+        self._last_notice = ended.notice
+        if (record := end_record(ended, self._settings)) is not None:
+            self._record(record)
+        if ended.notice == notices.OVERFLOW:
+            turn.emit(Notice(notices.COMPACT_FIRST))
+        return ended
 
     async def _keep_shown(self, turn: Turn) -> None:
         """Put text that was shown, but whose message never came, into the history, marked.
@@ -419,78 +378,9 @@ class AgentRunner:
             if window := self._agent.model.context_window_limit:
                 self._window.fit(self._agent, lambda: self.reading.tokens > window * SURELY_OVER)
 
-    async def refusal(self, tool: Any, use: dict[str, Any]) -> str:
-        """Why a call must not run, or the empty string. Before one with effects runs, it is on the disk."""
-        turn = self.running
-        if turn is None:
-            return notices.CANCELLED
-        refusal = await self._permission.refusal(tool, use, turn)
-        if turn.cancelled:
-            return notices.CANCELLED
-        if not refusal and int(getattr(tool, "tier", 2)) >= 2 and not self.flush():
-            return notices.not_recorded(self._recorder.unsaved)
-        return refusal
-
-    def begin_call(self, use: dict[str, Any], tier: int) -> None:
-        """A call begins, or is refused."""
-        arguments = dict(use["input"]) if isinstance(use["input"], Mapping) else {}
-        if self.running is not None:
-            self.running.calls[use["toolUseId"]] = Call(use["name"], arguments, tier, time.monotonic())
-        self._emit(ToolUseStarted(use["toolUseId"], use["name"], arguments, tier))
-
-    def heard(self, tool: Any, use: Mapping[str, Any]) -> None:
-        """A tool has returned something, which may be anybody's words."""
-        if self.tool_context is None or bool(getattr(tool, "own_words", False)):
-            return
-        given = getattr(tool, "subject", None)
-        value = use["input"].get(given.argument) if isinstance(given, Subject) else None
-        about = f" {one_line(value, 120)}" if isinstance(value, str) else ""
-        self.tool_context.heard.note(f"{use['name']}{about}")
-
     def keep_result(self, result: dict[str, Any]) -> None:
         """A call has a result, which its turn may not live to record."""
         self._recorder.keep_result(result)
-
-    def end_call(self, use_id: str, status: ToolStatus, result: str, duration: float) -> None:
-        """A call is over: tell the channel, and keep it on record."""
-        turn = self.running
-        call = turn.calls.pop(use_id, None) if turn is not None else None
-        if turn is None or call is None:
-            return
-        approval = turn.approvals.get(use_id, "not_needed")
-        rule = turn.rules.get(use_id, "")
-        duration = round(duration, 4)  # once, so that what is shown now is what is shown of the record
-        self._emit(ToolUseEnded(use_id, call.name, status, result, duration, approval, rule))
-        self._record(
-            ToolCallRecord(
-                tool=call.name,
-                tier=call.tier,
-                arguments=call.arguments,
-                status=status,
-                result=summary(result),
-                approval=approval,
-                duration=duration,
-                tool_use_id=use_id,
-                rule=rule,
-                message=str(self._agent.messages[-1].get("tracking_id", "")),
-            )
-        )
-        for line in self.tool_context.take_news() if self.tool_context is not None else ():
-            self._emit(Notice(line))
-            self._record(NoticeRecord(line))
-
-    def _end_open_calls(self, turn: Turn) -> None:
-        """Calls that were running when the turn was stopped."""
-        for use_id, call in list(turn.calls.items()):
-            self.end_call(use_id, "cancelled", INTERRUPTED_RESULT, time.monotonic() - call.began)
-
-    def _record_end(self, stop_reason: StopReason, notice: str) -> None:
-        if stop_reason == "limit_turns":
-            self._record(TurnLimitRecord(stop_reason, self._settings.max_turns))
-        elif stop_reason == "limit_total_tokens":
-            self._record(TurnLimitRecord(stop_reason, self._settings.max_total_tokens or 0))
-        elif notice and stop_reason != "error":
-            self._record(NoticeRecord(notice))
 
     def _record(self, event: AgentEvent) -> None:
         try:

@@ -1,31 +1,32 @@
-"""The engine's side of a conversation: the model, the turn, compaction, and going from session to session.
+"""The engine's side of a conversation: hands each call to what carries it out, and keeps them apart.
 
-Everything here runs on the engine's loop. What changes the session, the model or the agent holds one lock:
-a turn, a switch, a change of the model and the first preparation come one after the other, and none of them
-starts while a turn runs. `cancel` and `answer` work at any time.
+Everything here runs on the engine's loop. `cancel` works at any time, and so do answers to questions.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from tau.agent import notices
+from tau.agent.turn import Emit
 from tau.config.settings import Settings
-from tau.conversation import context_commands, prompts, roles, tooling
+from tau.conversation import prompts, roles, tooling
 from tau.conversation.answerer import Answerer
+from tau.conversation.busy import ASIDE, Busy
 from tau.conversation.carrying import Carrier, Continuation
-from tau.conversation.compacting import CANCELLED, SUMMARIZING
+from tau.conversation.compacting import CANCELLED
+from tau.conversation.counting import counting
 from tau.conversation.in_hand import InHand, Look
+from tau.conversation.model_in_force import ModelInForce
 from tau.conversation.opening import OpenSession, SessionOpener
-from tau.conversation.own_commands import RUNS, OwnCommand, OwnCommands, carried
+from tau.conversation.own_commands import OwnCommand, OwnCommands
 from tau.conversation.questions import Questions
 from tau.conversation.refining import Refining
+from tau.conversation.running_turn import RunningTurn
 from tau.conversation.said import Said
 from tau.conversation.standing import InForce
 from tau.conversation.state import (
@@ -42,15 +43,7 @@ from tau.conversation.switching import Switcher
 from tau.conversation.titling import Titling
 from tau.conversation.work_notes import AGENT, USER
 from tau.errors import CompactionCancelled, StoreError, TauError, UsageError
-from tau.events import (
-    CommandEnded,
-    CommandEvent,
-    Notice,
-    TurnEnd,
-    TurnEvent,
-    TurnStarted,
-    UsageReported,
-)
+from tau.events import CommandEnded, CommandEvent, TurnEnd, TurnEvent
 from tau.masking import mask_content
 from tau.models.info import ModelInfo
 from tau.sessions.catalog import Catalog
@@ -61,11 +54,7 @@ if TYPE_CHECKING:
     from tau.agent.runner import AgentRunner
     from tau.conversation.wrapping import Wrapping
 
-log = logging.getLogger(__name__)
-
 T = TypeVar("T")
-
-Emit = Callable[[TurnEvent], None]
 
 
 def _nowhere(event: TurnEvent) -> None:
@@ -85,17 +74,14 @@ class Core(InHand):
         self, settings: Settings, request: OpenRequest, publish: Callable[[ConversationState], None]
     ) -> None:
         super().__init__(settings, request, publish)
-        self._lock = asyncio.Lock()
-        self._turn_task: asyncio.Task[TurnEnd] | None = None
-        self._compacting = False
-        self._emit: Emit = _nowhere
         self.questions = Questions()
-        self._carrier = Carrier(self)
+        self._own_commands = OwnCommands(self)
+        self._busy = Busy(self, self._own_commands)
         self._stopping = Stopping()
+        self._model = ModelInForce(self)
+        self._carrier = Carrier(self)
         self._switcher = Switcher(self, self._stopping)
         self._titling = Titling(self)
-        self._own_commands = OwnCommands(self)
-        self._leaves = False
         self.in_force = InForce(self)
         self.refining = Refining(self, self.in_force)
         self._wrapping: Wrapping | None = None
@@ -114,7 +100,7 @@ class Core(InHand):
 
     async def open(self) -> Opening:
         """Open the store and the session the channel asked for. Imports neither strands nor a provider."""
-        async with self._lock:
+        async with self._busy.lock:
             self._store = open_store(self.settings, channel=self.request.channel)
             self._catalog = Catalog(self._store, state_dir=self.settings.places.state)
             self._opener = SessionOpener(self._store, self._catalog, self.settings, self.request.channel)
@@ -149,22 +135,8 @@ class Core(InHand):
         Raises:
             TauError: The model cannot be used; the state's `model_problem` says why.
         """
-        async with self._lock:
-            return await self._prepare_model()
-
-    async def _prepare_model(self) -> ModelInfo:
-        try:
-            prepared = await self.answerer.prepare(self.state.role)
-            runner = self.answerer.build(self.session, prepared)
-        except TauError as error:
-            self._use(None)
-            await self.answerer.adopt(None)
-            self.show(model=None, model_problem=error.line())
-            raise
-        await self.answerer.adopt(prepared)
-        self.show(model=prepared.info, model_problem="")
-        self._use(runner)
-        return prepared.info
+        async with self._busy.lock:
+            return await self._model.prepare()
 
     async def use_role(self, role: str) -> ModelInfo:
         """Change the model role; the old one stays in force when the new one cannot be used.
@@ -172,119 +144,41 @@ class Core(InHand):
         Raises:
             TauError: A turn runs, the role is unknown or its model cannot be used.
         """
-        self._free()
-        async with self._lock:
-            prepared = await self.answerer.prepare(role)
-            if self.writer is not None:
-                self.writer.patch_meta({"role": role})
-            runner = self.answerer.build(self.session, prepared)
-            await self.answerer.adopt(prepared)
-            self.show(role=role, model=prepared.info, model_problem="")
-            self._use(runner)
-            return prepared.info
+        self._busy.check_free()
+        async with self._busy.lock:
+            return await self._model.change(role)
 
     # The turn -----------------------------------------------------------------------------------
 
     async def turn(self, said: Said, emit: Emit) -> None:
         """Run one turn; `emit` gets its events, the `TurnEnd` last, whatever happens."""
         try:
-            self._free()
+            self._busy.check_free()
         except UsageError as error:
             emit(TurnEnd("busy", error.message))
             return
-        self.show(busy=True)
-        emit = self.in_force.notes.noting(emit)
-        self.questions.emit = emit
-        self._turn_task = asyncio.create_task(self._turn(said, emit))
-        try:
-            await asyncio.wait({self._turn_task})
-            end = self._ending(self._turn_task)
-        finally:
-            self._turn_task = None
-            self.show(busy=False)
-        emit(end)
+        turn = RunningTurn(
+            said,
+            counting(self, self.in_force.notes.noting(emit)),
+            lock=self._busy.lock,
+            hand=self,
+            model=self._model,
+            in_force=self.in_force,
+            commands=self._own_commands,
+            questions=self.questions,
+        )
+        with self._busy.answering(turn):
+            end = await turn.run()
+        turn.emit(end)
         self._index()
         self._titling.begin()
         self.refining.begin_if_due()
 
-    def _ending(self, task: asyncio.Task[TurnEnd]) -> TurnEnd:
-        if task.cancelled():
-            return TurnEnd("cancelled", notices.CANCELLED)
-        error = task.exception()
-        if error is None:
-            return task.result()
-        if isinstance(error, TauError):
-            return TurnEnd("error", error.line())
-        log.error("A turn failed in session %s", self.state.session_id, exc_info=error)
-        return TurnEnd("error", f"The turn failed inside tau; see {self.settings.places.logs / 'tau.log'}")
-
-    async def _turn(self, said: Said, emit: Emit) -> TurnEnd:
-        async with self._lock:
-            if self.state.held is not None:
-                raise self.state.held
-            if not said.text.strip() and not said.images:
-                raise UsageError("The message is empty; nothing was sent")
-            runner = await self._ready()
-            assert self.writer is not None
-
-            if line := await asyncio.to_thread(context_commands.offer, self.in_force, said.text):
-                self.in_force.tell(line)
-            await self.answerer.instruct()
-            images, only_named = await said.read(self.state)
-            along = [*carried(self.state.shared), *images]
-            before = runner.unsaved
-            self._emit = self._counting(emit)
-            accepted = False
-
-            def watch(event: TurnEvent) -> None:
-                nonlocal accepted
-                self._emit(event)
-                if isinstance(event, TurnStarted):
-                    accepted = True
-                    for line in only_named:
-                        self._emit(Notice(line, "warning"))
-
-            try:
-                end = await runner.run(said.text, watch, along)
-            finally:
-                self._emit = _nowhere
-                self._own_commands.told(accepted=accepted)
-            await self.in_force.after_turn()
-            self.totals.measured(runner.reading.tokens, self.reader.count(), runner.reading.chars_a_token)
-            if end.stop_reason != "error":
-                self.totals.turns += 1
-            try:
-                self.writer.patch_meta(self.totals.meta(), touch=False)
-            except TauError as error:
-                emit(Notice(f"The totals of this session are not saved: {error.line()}", "warning"))
-            told = runner.unsaved
-            if not runner.flush() and (runner.unsaved == before or runner.unsaved != told):
-                # The turn itself has told of nothing, or of something else.
-                emit(Notice(notices.not_saved(runner.unsaved), "error"))
-            self.refresh()
-            return end
-
-    def _counting(self, emit: Emit) -> Emit:
-        """Counts what model calls took, on the way to a channel."""
-
-        def count(event: TurnEvent) -> None:
-            if isinstance(event, UsageReported):
-                price = self.state.model.price if self.state.model else None
-                if event.side:
-                    self.totals.count_side(event.usage, price)
-                else:
-                    self.totals.count(event.usage, price)
-                self.show(usage=self.totals.usage, cost=self.totals.cost)
-                self.show_filled()
-            emit(event)
-
-        return count
-
     async def run(self, typed: OwnCommand, emit: Callable[[CommandEvent], None]) -> None:
         """Run a command of the person's; `emit` gets its events, the `CommandEnded` last."""
         try:
-            self._free()
-            if self._leaves:
+            self._busy.check_free()
+            if self._busy.leaves:
                 raise UsageError("The conversation is going to another session; the command was not run")
         except UsageError as error:
             emit(CommandEnded(status="error", notice=error.message, ran=False))
@@ -304,15 +198,8 @@ class Core(InHand):
         """
         await self._own_commands.stop()
         await self._stopping.stop()
-        task = self._turn_task
-        if task is None:
-            return
-        if self.answerer.runner is not None and self.answerer.runner.is_running:
-            self.in_force.notes.stopping()
-            await self.answerer.runner.cancel(self.questions.refuse_all)
-        else:
-            task.cancel()
-        await asyncio.wait({task})
+        if self._busy.turn is not None:
+            await self._busy.turn.cancel()
 
     def _index(self) -> None:
         """Bring the index up to date with what was said."""
@@ -342,7 +229,7 @@ class Core(InHand):
         return replace(made.opening, state=self.state), made
 
     async def _compact(self, runner: AgentRunner, focus: str) -> Continuation:
-        return await self._carrier.by_hand(runner, focus, self._counting(_nowhere))
+        return await self._carrier.by_hand(runner, focus, counting(self, _nowhere))
 
     @property
     def wrapping(self) -> Wrapping:
@@ -367,50 +254,23 @@ class Core(InHand):
         async with self.aside():
             return await self.stoppable(work, stopped)
 
-    @asynccontextmanager
-    async def aside(self, what: str = "Summarizing") -> AsyncIterator[None]:
-        """Be busy with the session in hand: no turn begins, and no other session is taken.
-
-        Args:
-            what: What the person is told of it meanwhile.
-
-        Raises:
-            TauError: A turn runs, or something else does.
-        """
-        self._free()
-        self._compacting = True
-        self.show(busy=True, summarizing=True, aside=what)
-        try:
-            yield
-        finally:
-            self._compacting = False
-            self.show(busy=False, summarizing=False, aside="Summarizing")
+    def aside(self, what: str = ASIDE) -> AbstractAsyncContextManager[None]:
+        """Be busy with the session in hand; see `Busy.aside`."""
+        return self._busy.aside(what)
 
     async def stoppable(self, work: Callable[[AgentRunner], Coroutine[Any, Any, T]], stopped: TauError) -> T:
         """As `read_aside`, within `aside`: what is done behind it there is not stopped."""
 
         async def read() -> T:
-            async with self._lock:
-                return await work(await self._ready())
+            async with self._busy.lock:
+                return await work(await self._model.ready())
 
         return await self._stopping.run(read(), stopped)
 
-    async def _ready(self) -> AgentRunner:
-        """The agent on the session in hand, prepared where it is not there yet. Holds the lock.
-
-        Raises:
-            TauError: The session is open for reading only, or there is no model.
-        """
-        if self.state.held is not None:
-            raise self.state.held
-        if self.answerer.runner is None:
-            await self._prepare_model()
-        assert self.answerer.runner is not None
-        return self.answerer.runner
-
     async def _make_room(self) -> None:
-        if self.answerer.runner is not None and self.session is not None:
-            await self._carrier.make_room(self.answerer.runner, self._emit)
+        turn, runner = self._busy.turn, self.answerer.runner
+        if turn is not None and runner is not None and self.session is not None:
+            await self._carrier.make_room(runner, turn.emit)
 
     # Sessions -----------------------------------------------------------------------------------
 
@@ -423,7 +283,7 @@ class Core(InHand):
             TauError: Not found, held and not readable, recorded under another window, a turn runs, or
                 something said in the current one is not saved yet.
         """
-        async with self._leaving():
+        async with self._busy.leaving():
             return await self._switcher.resume(target, everywhere=everywhere, as_it_is=as_it_is)
 
     async def new(self, name: str | None = None) -> Opening:
@@ -432,7 +292,7 @@ class Core(InHand):
         Raises:
             TauError: A turn runs, the name is taken, the store refused, or something said is not saved yet.
         """
-        async with self._leaving():
+        async with self._busy.leaving():
             return await self._switcher.new(name)
 
     async def prompts(self, listing: PromptListing | None = None) -> PromptListing:
@@ -445,7 +305,7 @@ class Core(InHand):
             TauError: A turn runs as the list begins, or the messages cannot be read.
         """
         if listing is None:
-            self._free()
+            self._busy.check_free()
             listing = prompts.beginning(self.state.session_id)
         return await asyncio.to_thread(prompts.extend, self.read, listing)
 
@@ -455,7 +315,7 @@ class Core(InHand):
         Raises:
             TauError: There is none, a turn runs, or the messages cannot be read.
         """
-        self._free()
+        self._busy.check_free()
         listing = await asyncio.to_thread(prompts.whole, self.read, self.state.session_id)
         return prompts.numbered(listing, number)
 
@@ -471,7 +331,7 @@ class Core(InHand):
         Raises:
             TauError: There is no such prompt, a turn runs, or the messages cannot be copied.
         """
-        async with self._leaving():
+        async with self._busy.leaving():
             return await self._switcher.rewind(prompt)
 
     async def fork(self, *, turn: int | None = None, session: str = "") -> Opening:
@@ -485,33 +345,8 @@ class Core(InHand):
         Raises:
             TauError: There is no such turn or session, nothing to copy, a turn runs, or the copy failed.
         """
-        async with self._leaving():
+        async with self._busy.leaving():
             return await self._switcher.fork(turn=turn, session=session)
-
-    @asynccontextmanager
-    async def _leaving(self) -> AsyncIterator[None]:
-        """Nothing runs, and nothing that was said in the session in hand waits to be saved.
-
-        Raises:
-            TauError: A turn or a compaction runs, or something is not saved yet.
-        """
-        self._free()
-        async with self._lock:
-            self._free()
-            self._leaves = True
-            try:
-                self.nothing_waits()
-                yield
-            finally:
-                self._leaves = False
-
-    def _free(self) -> None:
-        if self._turn_task is not None:
-            raise UsageError(notices.BUSY)
-        if self._compacting:
-            raise UsageError(SUMMARIZING)
-        if self._own_commands.running:
-            raise UsageError(RUNS)
 
     def tools(self) -> ToolListing:
         """What the model may use now. Waits for nothing: servers may still be on their way."""
@@ -530,7 +365,7 @@ class Core(InHand):
             The session as it is now, or the one that its writer went on in; held for writing if its writer is
             gone. None when nothing changed.
         """
-        async with self._lock:
+        async with self._busy.lock:
             return await self._switcher.follow()
 
     async def close(self) -> None:

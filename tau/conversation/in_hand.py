@@ -284,7 +284,12 @@ class InHand:
         except Exception as error:  # noqa: BLE001  # whatever is wrong with it, it is only an index
             log.warning("The session index was not told of a change: %s", error)
 
-    def _use(self, runner: AgentRunner | None) -> None:
+    def use(self, runner: AgentRunner | None) -> None:
+        """Make an agent the one that answers in the session in hand, and show the session with it.
+
+        Raises:
+            StoreError: The session cannot be read.
+        """
         self.answerer.use(runner)
         self.compactor.begin()
         if self.session is not None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from benchmarks.facts import ELEVEN, SUMMARY, Fact, facts
 from tau.agent.anchor_budget import TOKEN, cost
-from tau.agent.anchors import HEADINGS, SUMMARY_STARTS, WIDTHS, Source, anchors
+from tau.agent.anchor_list import HEADINGS, Source
+from tau.agent.anchor_reading import SUMMARY_STARTS
+from tau.agent.anchors import WIDTHS, anchors
 from tau.agent.window_summary import note
 
 Message = dict[str, Any]
