@@ -1,9 +1,11 @@
 """What `/refine` keeps of what a person wants, and what it makes of a model that only repeats.
 
-    python -m benchmarks.refine [--embedded | --role NAME] [--count N]
+    python -m benchmarks.refine [--embedded | --role NAME] [--count N] [--tasks]
 
-A person says N preferences in N turns of one conversation, with other turns between. Then a model refines
-memory. A preference is kept when its words stand, in any case, in a memory file that was written since.
+A person says N preferences in N turns of one conversation, with other turns between: questions about the
+work, or with `--tasks` things to do at once, which are harder to tell from what is to be kept. Then a model
+refines memory. A preference is kept when its words stand, in any case, in a memory file that was written
+since. Lines that were written and belong to none are counted as well.
 Without an option the model is a script that answers as a good one would, so that what is left is the work of
 code alone; with `--embedded` or `--role` it is the embedded model or a role of the configuration.
 
@@ -104,18 +106,32 @@ PREFERENCES = (
         "The staging server is stage-2.internal.",
     ),
 )
+TASKS = (
+    "Add type hints to the function load.",
+    "Translate this text to French, please.",
+    "No, that's wrong, undo it.",
+    "Explain this error: KeyError: 'rate'",
+    "Ok, commit that.",
+    "Hm, I don't understand this.",
+    "Rename foo to bar in parser.py, please.",
+    "Write a function that sorts the rows by date.",
+    "Show me the diff.",
+    "Thanks, looks good!",
+)
+"""Turns that hold for nothing but themselves."""
+
 REFINES = 5
 SESSION = "benchmark"
 BEGUN = "project/begun.md"
 """A memory file that is there before."""
 
 
-def talk(preferences: Sequence[Preference]) -> list[str]:
-    """The messages: a preference each, with one about the work behind it."""
+def talk(preferences: Sequence[Preference], between: Sequence[str]) -> list[str]:
+    """The messages: a preference each, with one of the others behind it."""
     return [
         line
         for number, each in enumerate(preferences)
-        for line in (each.said, CHATTER[number % len(CHATTER)])
+        for line in (each.said, between[number % len(between)])
     ]
 
 
@@ -159,15 +175,15 @@ def contents(desk: Desk) -> dict[str, bytes]:
 
 
 async def kept_by(
-    place: Path, writer: ModelSettings | None, preferences: Sequence[Preference]
-) -> tuple[int, float, list[str]]:
-    """How many preferences a model keeps, how many seconds it takes, and what the person is told."""
-    lines = talk(preferences)
+    place: Path, writer: ModelSettings | None, preferences: Sequence[Preference], between: Sequence[str]
+) -> tuple[int, int, float, list[str]]:
+    """How many preferences a model keeps, and lines that are none; seconds, and what the person is told."""
+    said = talk(preferences, between)
     record = place / "requests.jsonl"
     models = {
         "default": ModelSettings(
             provider="scripted",
-            script=script(place / "talk.json", [{"text": text} for text in replies(len(lines))]),
+            script=script(place / "talk.json", [{"text": text} for text in replies(len(said))]),
             side_script=script(place / "side.json", [{"text": good(preferences)}]),
             record=str(record),
         )
@@ -181,7 +197,7 @@ async def kept_by(
     before = contents(desk)
     conversation = Conversation.start(settings, OpenRequest(channel="terminal", session_id=SESSION))
     try:
-        for line in lines:
+        for line in said:
             await turn(conversation, line)
         if writer is not None:
             await command(conversation, "/model writer")
@@ -192,7 +208,11 @@ async def kept_by(
         await conversation.close()
     new = [data for title, data in contents(desk).items() if data != before.get(title)]
     text = b"\n".join(new).decode().lower()
-    return sum(all(word in text for word in each.words) for each in preferences), took, told
+    there = {line.strip() for data in before.values() for line in data.decode().lower().splitlines()}
+    lines = [line.strip() for line in text.splitlines() if line.strip() and line.strip() not in there]
+    words = [word for each in preferences for word in each.words]
+    others = sum(not any(word in line for word in words) for line in lines)
+    return sum(all(word in text for word in each.words) for each in preferences), others, took, told
 
 
 async def changed_by_echo(place: Path) -> tuple[int, list[str]]:
@@ -254,14 +274,19 @@ def write(title: str, content: str) -> dict[str, str]:
 
 
 async def report(
-    writer: ModelSettings | None, name: str, preferences: Sequence[Preference], say: Callable[[str], None]
+    writer: ModelSettings | None,
+    name: str,
+    preferences: Sequence[Preference],
+    between: Sequence[str],
+    say: Callable[[str], None],
 ) -> int:
     """Say the table and what the person was told; 1 when something required is missing, else 0."""
     place = Path(tempfile.mkdtemp(prefix="tau-refine-"))
     try:
         say("| refined by | refinements | result | seconds |\n|---|---|---|---|")
-        kept, took, told = await kept_by(place, writer, preferences)
-        say(f"| {name} | 1 | {kept} of {len(preferences)} preferences kept | {took:.1f} |")
+        kept, others, took, told = await kept_by(place, writer, preferences, between)
+        result = f"{kept} of {len(preferences)} preferences kept, {others} other lines written"
+        say(f"| {name} | 1 | {result} | {took:.1f} |")
         begun = time.monotonic()
         changed, refused = await changed_by_echo(place)
         took = time.monotonic() - begun
@@ -280,13 +305,15 @@ def main() -> int:
     who.add_argument("--role", metavar="NAME", help="let a model role of the configuration refine")
     most = len(PREFERENCES)
     parser.add_argument("--count", type=int, default=most, choices=range(1, most + 1), metavar="N")
+    parser.add_argument("--tasks", action="store_true", help="things to do between, in place of questions")
     options = parser.parse_args()
     logging.disable(logging.ERROR)
     name = (
         "the embedded model" if options.embedded else f"role {options.role}" if options.role else "a script"
     )
     try:
-        return asyncio.run(report(writer_of(options), name, PREFERENCES[: options.count], _say))
+        between = TASKS if options.tasks else CHATTER
+        return asyncio.run(report(writer_of(options), name, PREFERENCES[: options.count], between, _say))
     except TauError as error:
         print(error.line(), file=sys.stderr)
         return 2

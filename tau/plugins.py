@@ -68,7 +68,9 @@ def names(group: str) -> list[Component]:
     """Every installed component of a group, by name, tau's own first; imports none of them."""
     from importlib.metadata import entry_points
 
-    found = {_component(entry) for entry in entry_points(group=group)}
+    entries = list(entry_points(group=group))
+    about = {dist: _about(dist) for dist in {entry.dist for entry in entries}}  # each is read from the disk
+    found = {_component(entry, *about[entry.dist]) for entry in entries}
     return sorted(
         found, key=lambda component: (not component.built_in, component.name, component.distribution)
     )
@@ -225,13 +227,17 @@ def _own(group: str, name: str) -> Component | None:
         entries = distribution(OWN_DISTRIBUTION).entry_points
     except PackageNotFoundError:
         return None
-    return next((_component(entry) for entry in entries.select(group=group, name=name)), None)
+    found = entries.select(group=group, name=name)
+    return next((_component(entry, *_about(entry.dist)) for entry in found), None)
 
 
-def _component(entry: EntryPoint) -> Component:
-    dist: Distribution | None = entry.dist
-    name, version = (dist.name, dist.version) if dist else ("an unknown distribution", "")
-    return Component(entry.group, entry.name, entry.value, name or "?", version or "?")
+def _about(dist: Distribution | None) -> tuple[str, str]:
+    """The name and the version of a distribution."""
+    return (dist.name or "?", dist.version or "?") if dist else ("an unknown distribution", "?")
+
+
+def _component(entry: EntryPoint, distribution: str, version: str) -> Component:
+    return Component(entry.group, entry.name, entry.value, distribution, version)
 
 
 def _normal(distribution: str) -> str:

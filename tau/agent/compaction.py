@@ -14,6 +14,7 @@ from tau.agent.history import begins_turn, is_summary
 from tau.agent.reading import ContextReading
 from tau.agent.recorder import Recorder
 from tau.agent.refiner import Proposal, origins, propose
+from tau.agent.sorter import sort_out
 from tau.agent.steps import Steps, aside
 from tau.agent.summarizer import Summarizer, SummaryFailed
 from tau.agent.titles import write_title
@@ -229,7 +230,13 @@ class Compaction:
         return await write_title(self._summarizer(emit), self._messages[self._window.lead :])
 
     async def propose(
-        self, messages: Sequence[Message], documents: Sequence[Document], *, focus: str, emit: Emit
+        self,
+        messages: Sequence[Message],
+        documents: Sequence[Document],
+        *,
+        focus: str,
+        small: bool,
+        emit: Emit,
     ) -> Proposal:
         """What memory files should hold after a conversation, as the model says it. Nothing is changed.
 
@@ -237,11 +244,16 @@ class Compaction:
             messages: The conversation, from its record; at least one message.
             documents: The memory files.
             focus: What the person wants it to look at, or empty.
+            small: Whether the model is too small to be shown memory and to write it: it only sorts then what
+                the person said.
             emit: Gets what the calls took, and waits for a throttled provider.
 
         Raises:
             SummaryFailed: There is no answer to use.
         """
+        if small:
+            answer, shown = await sort_out(self._summarizer(emit), messages, documents, focus=focus)
+            return Proposal(answer, shown, origins(messages, self._says_own_words))
         room, limit = transcript_room(self._agent.aux_model), self._context.prune_result_chars
         ask = partial(propose, self._summarizer(emit), messages, documents, limit=limit, focus=focus)
         try:

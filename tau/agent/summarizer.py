@@ -22,6 +22,7 @@ from tau.agent.window_cuts import cut_text
 from tau.errors import ModelCallFailed
 from tau.events import ModelRetrying
 from tau.models.failures import describe, is_overflow
+from tau.models.shaped import shaped
 from tau.sessions.attached import Attached, attached, own_blocks
 from tau.sessions.records import Message
 from tau.tools.spill import HEAD, TAIL
@@ -116,19 +117,36 @@ class Summarizer:
             notes = await self.ask(system, request)
         return notes
 
-    async def ask(self, system: str, request: str, *, called: str = "summary") -> str:
+    async def ask(
+        self,
+        system: str,
+        request: str,
+        *,
+        called: str = "summary",
+        examples: Sequence[tuple[str, str]] = (),
+        schema: Mapping[str, Any] | None = None,
+    ) -> str:
         """The model's answer to one request without tools.
 
         Args:
             system: What it is told first.
             request: The request.
             called: What the answer is, as a failure names it.
+            examples: Requests with their answers, as if they had gone before.
+            schema: The JSON schema of the answer, for a model that can be held to one; another one answers
+                as it likes.
 
         Raises:
             SummaryFailed: See `summarize`.
         """
+        before: list[Any] = [
+            {"role": role, "content": [{"text": text}]}
+            for example in examples
+            for role, text in zip(("user", "assistant"), example, strict=True)
+        ]
         agent = Agent(
-            model=self._model,
+            model=self._model if schema is None else shaped(self._model, schema),
+            messages=[*before],
             tools=[],
             system_prompt=system,
             callback_handler=None,
@@ -146,7 +164,7 @@ class Summarizer:
             for message in agent.messages:
                 if usage := message.get("metadata", {}).get("usage"):
                     self._count_usage(usage)
-        answers = [message for message in agent.messages if message["role"] == "assistant"]
+        answers = [message for message in agent.messages[len(before) :] if message["role"] == "assistant"]
         if any("toolUse" in block for answer in answers for block in answer["content"]):
             raise SummaryFailed(f"a tool call came in place of the {called}")
         if not answers or stopped not in _FINISHED:

@@ -119,14 +119,23 @@ def _entry(there: list[Entry], wanted: str) -> Entry:
 
 
 @memory.command()
+@click.option("--anyway", is_flag=True, help="Go over edits by hand; they are kept in the history.")
 @shared_options
-def undo() -> None:
+def undo(anyway: bool) -> None:
     """Take the newest change back.
 
     That is the newest one that still stands, byte for byte; again, the one before it. Refused, with nothing
-    touched, where a file of it was changed since.
+    touched and the differences shown, where a file of it was changed since.
     """
-    for line in _desk().undo().lines:
+    from tau.journal import rules_file
+    from tau.memory.undone import UndoRefused
+
+    try:
+        undone = _desk().undo(anyway=anyway)
+    except UndoRefused as refused:
+        tell("\n".join(refused.told("`tau memory undo --anyway`")))
+        raise click.exceptions.Exit(refused.exit_code) from None
+    for line in rules_file.told(undone):
         say(line)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from shutil import get_terminal_size
 
 import click
 
@@ -13,6 +14,11 @@ from tau.display import visible
 def say(text: str) -> None:
     """Write a line to stdout."""
     click.echo(text, file=sys.stdout)
+
+
+def columns() -> int | None:
+    """The columns that `say` writes in; None where stdout is no terminal, and nothing is to be cut."""
+    return get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def tell(text: str) -> None:

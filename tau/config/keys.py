@@ -1,72 +1,41 @@
-"""What keys do: every action of the app, its keys where ``[keys]`` says nothing, and how keys are named."""
+"""How keys are named, and which are in force: the defaults of the actions, and those of ``[keys]``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
 
-Place = Literal["anywhere", "conversation", "prompt"]
+from tau.config.actions import ACTIONS, BY_NAME, REQUIRED, Action, Place, meet
 
+_IN: Mapping[Place, str] = {
+    "list": "in lists",
+    "sessions": "in the list of sessions",
+    "palette": "in the palette",
+    "memory": "in memory",
+    "search": "in the search of what was sent",
+    "find": "in the find bar",
+    "blocks": "on a block",
+    "question": "in a question",
+}
+"""Where two actions meet, in a sentence; the other places are everywhere or nearly so."""
 
-class Action(NamedTuple):
-    """Something a key does.
-
-    Attributes:
-        name: Its key in ``[keys]``.
-        keys: Those that do it by default.
-        does: In a few words, for the help.
-        place: Where: on every screen, on that of the conversation, or while something is written.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-    does: str
-    place: Place
+_NOTHING_TYPED: frozenset[Place] = frozenset(("memory", "blocks", "question"))
+"""Places where letters can do something, since a text is not what they begin there."""
 
 
-ACTIONS = (
-    Action("send", ("enter",), "send", "prompt"),
-    Action(
-        "newline",
-        ("ctrl+j", "shift+enter", "alt+enter"),
-        "new line; Shift+Enter where the terminal tells",
-        "prompt",
-    ),
-    Action("complete", ("tab",), "complete a command or a file; else on to the cards", "prompt"),
-    Action("history", ("ctrl+r",), "search what was sent before", "prompt"),
-    Action("editor", ("ctrl+g",), "go on writing in $VISUAL or $EDITOR", "prompt"),
-    Action("paste", ("ctrl+v",), "paste an image of the clipboard; else what was copied here", "prompt"),
-    Action("cancel", ("escape",), "cancel the running turn; what waits comes back", "conversation"),
-    Action(
-        "interrupt",
-        ("ctrl+c",),
-        "copy the selection; else put the draft away, cancel, or leave",
-        "anywhere",
-    ),
-    Action("page-up", ("pageup",), "scroll up; at the top, 20 earlier turns", "conversation"),
-    Action("page-down", ("pagedown",), "scroll down", "conversation"),
-    Action("block-up", ("alt+up",), "a cursor over the blocks above; its keys are shown", "conversation"),
-    Action("block-down", ("alt+down",), "down with it, and back to the prompt", "conversation"),
-    Action("find", ("ctrl+f",), "find words in the conversation", "conversation"),
-    Action("newest", ("end",), "to the newest line, when the prompt is not in use", "conversation"),
-    Action("help", ("f1",), "this help", "anywhere"),
-    Action("palette", ("ctrl+p",), "everything there is to do, found by typing", "conversation"),
-    Action("sessions", ("f2",), "sessions: resume, filter, search, preview", "conversation"),
-    Action("new", ("f3",), "new session; this one is kept", "conversation"),
-    Action("events", ("f4",), "show or fold the events pane", "conversation"),
-    Action("memory", ("alt+m",), "memory: files, changes, undo", "conversation"),
-    Action("take-back", ("ctrl+t",), "take back what was just remembered", "conversation"),
-    Action("accept-model", ("f5",), "while a model is offered: download it", "conversation"),
-    Action("smaller-model", ("f8",), "while a model is offered: download the smaller one", "conversation"),
-    Action(
-        "decline-model", ("f9",), "while a model is offered: not now, or stop the download", "conversation"
-    ),
-    Action("leave", ("ctrl+q",), "leave; nothing is lost", "anywhere"),
-)
-"""In the order in which the help shows them."""
-
-BY_NAME: Mapping[str, Action] = {action.name: action for action in ACTIONS}
+_MARKS = {
+    "/": "slash",
+    "\\": "backslash",
+    "_": "underscore",
+    "-": "minus",
+    ",": "comma",
+    ".": "full_stop",
+    "?": "question_mark",
+    "!": "exclamation_mark",
+    ":": "colon",
+    ";": "semicolon",
+}
+_MARK_OF = {name: mark for mark, name in _MARKS.items()}
 
 _NAMED = {
     **{
@@ -74,7 +43,8 @@ _NAMED = {
         for name in ("enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end")
     },
     **{name: name for name in ("pageup", "pagedown", "up", "down", "left", "right")},
-    **{name: name for name in ("slash", "backslash", "underscore", "minus", "comma", "full_stop")},
+    **{name: name for name in _MARK_OF},
+    **_MARKS,
     **{f"f{number}": f"f{number}" for number in range(1, 25)},
     "esc": "escape",
     "return": "enter",
@@ -83,6 +53,7 @@ _NAMED = {
     "pgup": "pageup",
     "pgdn": "pagedown",
 }
+_KNOWN = frozenset(_NAMED.values())
 _MODIFIERS = ("alt", "ctrl", "shift")
 """In the order in which the app names a pressed key."""
 
@@ -94,79 +65,129 @@ _TOLD = frozenset({"alt", "alt+shift", "ctrl"})
 
 _TOLD_OF_OTHERS = frozenset({"shift+tab", "ctrl+backslash", "ctrl+underscore"})
 _WITHOUT_SEQUENCE = ("enter", "escape", "tab", "space", "backspace")
-_MARKS = ("slash", "backslash", "underscore", "minus", "comma", "full_stop")
+_OF_THE_DRAFT = ("enter", "backspace", "space")
+"""Keys that somebody who is writing presses when a question comes."""
+
+_SHOWN = {"pageup": "PageUp", "pagedown": "PageDown", "escape": "Esc"}
+_ARROWS = {"up": "↑", "down": "↓", "left": "←", "right": "→"}
 
 
 class KeyProblem(ValueError):
     """A key that cannot be used; the message goes on after the name of the setting."""
 
 
-def read_key(text: str) -> str:
+def read_key(text: str, action: Action | None = None) -> str:
     """A key as people write it, in the form in which it is kept: ``Ctrl+PgUp`` is ``ctrl+pageup``.
 
+    Args:
+        text: What was written.
+        action: What it is to do. Without one it is to be a key that is free in every place.
+
     Raises:
-        KeyProblem: There is no such key, or it would keep something from being typed.
+        KeyProblem: There is no such key, or it cannot do that.
     """
     *modifiers, last = (part.strip() for part in text.lower().split("+"))
     key = _NAMED.get(last, last)
     given = [modifier for modifier in _MODIFIERS if modifier in modifiers]
-    if len(given) != len(modifiers) or not (key in _NAMED.values() or re.fullmatch("[a-z0-9]", key)):
+    if len(given) != len(modifiers) or not (key in _KNOWN or re.fullmatch("[a-z0-9]", key)):
         raise KeyProblem(f"names no key: '{text}', such as f2, ctrl+o, alt+up or escape")
     whole = "+".join([*given, key])
     if whole in _SAME:
         raise KeyProblem(f"names {text}, which a terminal cannot tell from {_SAME[whole]}")
-    if (len(key) == 1 or key == "space") and given in ([], ["shift"]):
-        raise KeyProblem(f"names {text}, which could not be typed any more")
+    if (len(key) == 1 or key in _MARK_OF or key == "space") and given in ([], ["shift"]):
+        if action is None or not _NOTHING_TYPED.issuperset(action.places):
+            raise KeyProblem(f"names {text}, which could not be typed any more")
+        if given:
+            raise KeyProblem(f"names {text}; what is typed is named without Shift")
+    if action is not None and "question" in action.places and key in _OF_THE_DRAFT:
+        raise KeyProblem(f"names {text}, which never answers a question")
     return whole
 
 
-def read_keys(value: str | Sequence[str]) -> tuple[str, ...]:
+def read_keys(value: str | Sequence[str], action: Action | None = None) -> tuple[str, ...]:
     """The keys of a setting: one, several in a list, or none in an empty text or list.
 
     Raises:
-        KeyProblem: One of them cannot be used.
+        KeyProblem: One of them cannot be used, or there is none and the action needs one.
     """
     if isinstance(value, str):
-        return (read_key(value),) if value.strip() else ()
-    return tuple(dict.fromkeys(map(read_key, value)))
+        value = [value] if value.strip() else []
+    keys = tuple(dict.fromkeys(read_key(text, action) for text in value))
+    if not keys and action is not None and action.name in REQUIRED:
+        raise KeyProblem(f"must name a key: without one {REQUIRED[action.name]}")
+    return keys
 
 
 def in_force(settings: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """The keys of every action. A key that the person gives to one action is taken from the others.
+    """The keys of every action. A key that the person gives to one action is taken from those it meets.
+
+    An action that is needed keeps a key: one that would take its last is not given that.
 
     Args:
         settings: The checked ``[keys]`` table.
     """
-    chosen = {name: read_keys(value) for name, value in settings.items() if name in BY_NAME}
-    taken = {key for keys in chosen.values() for key in keys}
+    chosen = _without_traps(_chosen(settings))
+    owners = _owners(chosen)
     return {
-        action.name: chosen.get(action.name, tuple(key for key in action.keys if key not in taken))
+        action.name: chosen[action.name]
+        if action.name in chosen
+        else tuple(key for key in action.keys if not _takers(action, key, owners))
         for action in ACTIONS
     }
 
 
-def twice(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str, str]]:
-    """Keys that the person gives to two actions: the second action, the key, the first action."""
-    owners: dict[str, str] = {}
+def not_given(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str, str]]:
+    """Keys that the person gives to an action and that another needs: the action, the key, the other."""
+    keys = in_force(settings)
+    found = []
+    for name, chosen in _chosen(settings).items():
+        for key in chosen:
+            if key not in keys[name]:
+                needs = (
+                    other
+                    for other in REQUIRED
+                    if key in keys[other] and meet(BY_NAME[name], BY_NAME[other]) is not None
+                )
+                found.append((name, key, next(needs)))
+    return found
+
+
+def twice(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str, str, str]]:
+    """Keys that the person gives to two actions that meet.
+
+    Returns:
+        The second action, the key, the first action, and where they meet if that is one place.
+    """
+    owners: dict[str, list[str]] = {}
     found = []
     for name, value in settings.items():
-        for key in read_keys(value):
-            first = owners.setdefault(key, name)
-            if first != name:
-                found.append((name, key, first))
+        action = BY_NAME[name]
+        for key in read_keys(value, action):
+            for first in owners.get(key, ()):
+                place = meet(BY_NAME[first], action)
+                if place is not None and not _share(action, BY_NAME[first], key):
+                    found.append((name, key, first, _IN.get(place, "")))
+            owners.setdefault(key, []).append(name)
     return found
 
 
 def left_without(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:
     """Actions that no key does any more, each with why: its setting is empty, or another has its keys."""
     keys = in_force(settings)
-    owners = {key: name for name in settings for key in keys.get(name, ())}
+    owners = _owners({name: keys[name] for name in settings if name in keys})
+    kept = {name: owner for name, _, owner in not_given(settings)}
     found = []
     for action in ACTIONS:
-        if not keys[action.name]:
-            takers = ", ".join(dict.fromkeys(owners[key] for key in action.keys if key in owners))
-            taken = f"is not set, and {takers} took {listed(action.keys)}"
-            found.append((action.name, "is empty" if action.name in settings else taken))
+        if keys[action.name]:
+            continue
+        if action.name in kept:
+            why = f"names what {kept[action.name]} needs"
+        elif action.name in settings:
+            why = "is empty"
+        else:
+            takers = dict.fromkeys(name for key in action.keys for name in _takers(action, key, owners))
+            why = f"is not set, and {', '.join(takers)} took {listed(action.keys)}"
+        found.append((action.name, why))
     return found
 
 
@@ -182,6 +203,64 @@ def rarely_sent(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, 
     return found
 
 
+def _chosen(settings: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    return {name: read_keys(value, BY_NAME[name]) for name, value in settings.items() if name in BY_NAME}
+
+
+def _owners(chosen: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
+    """The actions that the person gives each key to."""
+    owners: dict[str, list[str]] = {}
+    for name, keys in chosen.items():
+        for key in keys:
+            owners.setdefault(key, []).append(name)
+    return owners
+
+
+def _takers(action: Action, key: str, owners: Mapping[str, Sequence[str]]) -> list[str]:
+    """The actions that take a key from another one."""
+    return [
+        name
+        for name in owners.get(key, ())
+        if name != action.name
+        and meet(action, BY_NAME[name]) is not None
+        and not _share(action, BY_NAME[name], key)
+    ]
+
+
+def _share(first: Action, second: Action, key: str) -> bool:
+    """Whether two actions have a key in common by default: the first that has something to do does it."""
+    return key in first.keys and key in second.keys
+
+
+def _without_traps(chosen: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """What the person chose, without keys whose loss would leave an action that is needed with none."""
+    left = dict(chosen)
+    refused: list[tuple[str, str]] = []
+    while trap := _trap(left):
+        refused += trap
+        for name, key in trap:
+            left[name] = tuple(other for other in left[name] if other != key)
+            if not left[name] and name in REQUIRED:
+                del left[name]
+    for name, key in refused:  # what has since become possible
+        again = {**left, name: (*left.get(name, ()), key)}
+        if not _trap(again):
+            left = again
+    return left
+
+
+def _trap(chosen: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    """For an action that is needed and is left with none of its own: who has its keys, and which."""
+    owners = _owners(chosen)
+    for name in REQUIRED if chosen else ():
+        action = BY_NAME[name]
+        keys = chosen.get(name) or action.keys
+        takers = {key: _takers(action, key, owners) for key in keys}
+        if all(takers.values()):
+            return [(taker, key) for key, names in takers.items() for taker in names]
+    return []
+
+
 def _trouble(key: str) -> str:
     """Why many terminals do not send a key as such; empty when all do."""
     if key == "ctrl+h":
@@ -192,14 +271,23 @@ def _trouble(key: str) -> str:
     if last.isalpha() and len(last) == 1:
         told = modifiers in _TOLD
     else:
-        told = not (last.isdigit() or last in _WITHOUT_SEQUENCE or last in _MARKS)
+        told = not (last.isdigit() or last in _WITHOUT_SEQUENCE or last in _MARK_OF)
     return "" if told else "comes only from terminals with the kitty keyboard protocol"
 
 
 def shown(key: str) -> str:
-    """A key as people read it: ``Ctrl+PageUp``."""
-    names = {"pageup": "PageUp", "pagedown": "PageDown", "escape": "Esc"}
-    return "+".join(names.get(part, part.capitalize()) for part in key.split("+"))
+    """A key as people read it: ``Ctrl+PageUp``; what is typed as it is typed."""
+    *modifiers, last = key.split("+")
+    if last in _MARK_OF:
+        last = _MARK_OF[last]
+    elif modifiers or len(last) > 1:
+        last = _SHOWN.get(last, last.capitalize())
+    return "+".join([*(modifier.capitalize() for modifier in modifiers), last])
+
+
+def short(key: str) -> str:
+    """As `shown`, an arrow as its sign."""
+    return _ARROWS.get(key) or shown(key)
 
 
 def listed(keys: Iterable[str]) -> str:

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from tau.config.actions import REQUIRED
+from tau.config.keys import not_given, shown
 from tau.config.merging import merge
 from tau.config.places import resolve_places
 from tau.config.schema import dotted, known, nearest, problems
@@ -334,6 +336,7 @@ class _Reading:
         )
         loaded = Loaded(settings, self.warnings, tuple(self.layers))
         self.warnings.extend(_odd_sizes(loaded))
+        self.warnings.extend(_keys_not_given(loaded))
         return loaded
 
 
@@ -354,6 +357,15 @@ def _odd_sizes(loaded: Loaded) -> Iterator[str]:
                 f"{origin(loaded, ('models', role, 'max_tokens'))}: {table}.max_tokens is {reply:,}, and a"
                 f" context_window of {window:,} has no room for such a reply (a quarter of it is plenty)"
             )
+
+
+def _keys_not_given(loaded: Loaded) -> Iterator[str]:
+    """Keys that stay with an action that is needed, one line each."""
+    for name, key, other in not_given(loaded.settings.keys):
+        yield (
+            f"{origin(loaded, ('keys', name))}: keys.{name} names {shown(key)}, which stays with {other}:"
+            f" else {REQUIRED[other]} (give {other} another key first)"
+        )
 
 
 def _named(paths: list[KeyPath]) -> str:

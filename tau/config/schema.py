@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from tau.config.keys import BY_NAME, KeyProblem, read_keys, shown, twice
+from tau.config.actions import BY_NAME
+from tau.config.keys import KeyProblem, read_keys, shown, twice
 from tau.config.settings import (
     AgentSettings,
     ApprovalSettings,
@@ -176,13 +177,14 @@ class _Check:
                 yield self._wrong(inner, "must be a key in quotes, or a list of them", 'such as "ctrl+o"')
             else:
                 try:
-                    read_keys(value)
+                    read_keys(value, BY_NAME[name])
                 except KeyProblem as problem:
                     yield self._wrong(inner, str(problem))
                 else:
                     usable[name] = value
-        for name, key, first in twice(usable):
-            yield self._wrong((*path, name), f"names {shown(key)}, which {first} names as well")
+        for name, key, first, place in twice(usable):
+            where = f" {place}" if place else ""
+            yield self._wrong((*path, name), f"names {shown(key)}, which {first} names as well{where}")
 
     def _struct(
         self, path: KeyPath, table: Document, kind: type[msgspec.Struct], *, guards: bool = False

@@ -169,7 +169,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings of one run.
 
     Attributes beside the tables:
-        keys: ``[keys]``: the keys of actions, by the names in `tau.config.keys`.
+        keys: ``[keys]``: the keys of actions, by the names in `tau.config.actions`.
         component: ``[component.NAME]`` tables, handed to the component of that name as they stand.
         profile: The active profile, or the empty string.
         places: Where tau keeps things.

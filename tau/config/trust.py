@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from tau.config.actions import ANSWERS
 from tau.config.places import make_private, why_unwritable
 from tau.config.settings import Places
 from tau.config.toml_file import Document
@@ -105,7 +106,8 @@ def refused_keys(document: Document, at: KeyPath = ()) -> Iterator[KeyPath]:
 def loosening_keys(document: Document, at: KeyPath = ()) -> Iterator[KeyPath]:
     """The keys of a checked project file that never count, trusted or not: what lets calls run unasked.
 
-    A repository is written by many; trusting it once must not let a later commit approve its own commands.
+    A repository is written by many; trusting it once must not let a later commit approve its own commands,
+    nor make the key that a person presses for no one that approves.
     """
     for table, entries in document.items():
         if table == "profiles":
@@ -113,6 +115,8 @@ def loosening_keys(document: Document, at: KeyPath = ()) -> Iterator[KeyPath]:
                 yield from loosening_keys(overlay, (*at, table, profile))
         elif table == "approvals" and "allow" in entries:
             yield (*at, table, "allow")
+        elif table == "keys":
+            yield from ((*at, table, name) for name in entries if name in ANSWERS)
         elif table == "mcp":
             yield from ((*at, table, name, "tiers") for name, server in entries.items() if "tiers" in server)
 

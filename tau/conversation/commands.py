@@ -99,8 +99,8 @@ COMMANDS: Sequence[CommandSpec] = (
     CommandSpec("load", "/load [CONTEXT]", "read what earlier sessions left of a context, to go on"),
     CommandSpec(
         "wrap",
-        "/wrap [quick] [CONTEXT ...|yes]",
-        "close the session: have the model save what was done, decided, left open and learned",
+        "/wrap [quick] [CONTEXT ...|yes|undo]",
+        "close the session: the model saves what was done, decided, left open, learned; undo takes it back",
     ),
     CommandSpec("tools", "/tools", "show what the model may use, where it is from and how servers stand"),
     CommandSpec("theme", "/theme [NAME]", "choose the colours of the full-screen app, or take those"),
@@ -363,8 +363,8 @@ async def _memory(core: Core, rest: str) -> CommandResult:
 
 async def _refine(core: Core, rest: str) -> CommandResult:
     match rest.lower():
-        case "history" | "undo" as word:
-            return await core.in_force.at_desk(memories.memory, word)
+        case "history" | "undo" | "undo anyway" as words:
+            return await core.in_force.at_desk(memories.memory, words)
         case "accept":
             return await core.refining.accept()
     return await core.refining.by_hand(rest)

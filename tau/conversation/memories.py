@@ -13,11 +13,15 @@ from tau.memory.desk import Desk, Standing
 from tau.memory.entries import Entry
 from tau.memory.goals import Goal, GoalFile
 from tau.memory.loading import Part
+from tau.memory.undone import UndoRefused
 
 _NOTES = 8
 _CHANGES = 20
 _LISTED_CHANGES = 200
 _SHOWN_CHARACTERS = 100_000
+
+UNDO_ANYWAY = "/memory undo anyway"
+"""Takes the newest change back over edits by hand."""
 
 GOAL_USAGE = "/goal TEXT sets one; done, pause, resume and clear change it"
 
@@ -238,6 +242,11 @@ def document(desk: Desk, label: str) -> list[str]:
     raise TauError(f"There is no memory {one_line(title)}", "/memory lists them")
 
 
+def not_undone(error: TauError) -> str:
+    """Why a change was not undone; where files were edited since, with what differs, in lines."""
+    return "\n".join(error.told(UNDO_ANYWAY)) if isinstance(error, UndoRefused) else error.line()
+
+
 def memory(desk: Desk, wanted: str) -> CommandResult:
     """Carry out `/memory`.
 
@@ -250,8 +259,13 @@ def memory(desk: Desk, wanted: str) -> CommandResult:
             return overview(desk)
         case "history":
             return Said(history(desk))
-        case "undo":
-            return Said(desk.undo().lines)
+        case "undo" if rest.strip().lower() in ("", "anyway"):
+            from tau.journal import rules_file
+
+            try:
+                return Said(rules_file.told(desk.undo(anyway=bool(rest.strip()))))
+            except UndoRefused as refused:
+                return Refused(not_undone(refused))
         case "show" if rest.strip():
             return Said(document(desk, rest.strip()))
-    return Refused("/memory takes list, show LABEL, history or undo")
+    return Refused("/memory takes list, show LABEL, history, undo or undo anyway")

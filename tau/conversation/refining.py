@@ -61,6 +61,7 @@ class _Begun:
     calls: Beside
     source: Source
     focus: str
+    small: bool
 
 
 class Refining:
@@ -129,7 +130,9 @@ class Refining:
         assert runner is not None
         session, messages = self._desk.said()
         self._by_hand = how == "manual"
-        begun = _Begun(runner, Beside(hand), Source(session, messages, how), focus)
+        model = hand.answerer.model
+        small = model is not None and not model.info.reads_memory
+        begun = _Begun(runner, Beside(hand), Source(session, messages, how), focus, small)
         self._task = asyncio.create_task(self._run(begun))
 
     async def close(self) -> None:
@@ -212,7 +215,7 @@ class Refining:
         """
         there = await asyncio.to_thread(self._documents)
         proposal = await begun.runner.compaction.propose(
-            messages, there, focus=begun.focus, emit=begun.calls.note
+            messages, there, focus=begun.focus, small=begun.small, emit=begun.calls.note
         )
         checked = await asyncio.to_thread(self._checked, proposal)
         entry, _ = await _to_its_end(lambda given_up: self._write(checked, begun.source, given_up))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -152,10 +152,21 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """Plain lines, and behind them what of the command was not done, a line each."""
+    """Plain lines, and behind them what of the command was not done, a line each.
+
+    Attributes:
+        lines: As long as they come.
+        refused: What was not done.
+        laid_out: Lays the same out in so many columns; None where lines are folded wherever they end.
+    """
 
     lines: Sequence[str]
     refused: Sequence[str] = ()
+    laid_out: Callable[[int], Sequence[str]] | None = None
+
+    def within(self, columns: int | None) -> Sequence[str]:
+        """The lines for a channel that has so many columns, or None where what it writes has no width."""
+        return self.lines if columns is None or self.laid_out is None else self.laid_out(columns)
 
 
 class Refused(msgspec.Struct, frozen=True):

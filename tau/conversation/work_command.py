@@ -107,7 +107,7 @@ def _listing(desk: WorkDesk) -> list[str]:
 
     session = desk.sessions.session()
     none = "No work is in hand yet: your first message begins it"
-    lines = _in_hand(session) if session is not None else [none]
+    lines = _in_hand(desk, session) if session is not None else [none]
     offers = desk.sessions.offers()
     lines += desk.sessions.take_troubles()
     if not offers:
@@ -118,14 +118,18 @@ def _listing(desk: WorkDesk) -> list[str]:
     return [*lines, "/work resume N takes one up; what is in hand is paused then; /work drop N sets it done"]
 
 
-def _in_hand(session: WorkSession) -> list[str]:
-    from tau.journal import work_shown
+def _in_hand(desk: WorkDesk, session: WorkSession) -> list[str]:
+    from tau.journal import work_linked, work_shown
     from tau.journal.work_log import path_of
 
+    unread: list[str] = []
+    linked = work_linked.of(desk.sessions.in_use(), session, unread.append)
     return [
         f"In hand: {work_shown.headline(session)}",
         f"     in {one_line(path_of(session.name))}",
         *(f"     {one_line(entry, 160)}" for entry in session.log[-work_shown.LAST :]),
+        *(f"     {each.line}" for each in linked),
+        *(f"     {line}" for line in unread),
         *([f"     active todo {one_line(session.todo)}: /todo shows it"] if session.todo else []),
     ]
 

@@ -136,9 +136,8 @@ class WorkNotes:
         if event.name in _DECISIONS:
             self.note(AGENT, event.result)
         elif event.name in _WRITERS and isinstance(path, str):
-            real = Path(os.path.realpath(self._hand.settings.directory / Path(path).expanduser()))
-            made = event.result.startswith(_MADE)
-            self._then_note(AGENT, lambda desk: desk.todos.written(real, made=made))
+            directory, made = self._hand.settings.directory, event.result.startswith(_MADE)
+            self._then_note(AGENT, lambda desk: desk.todos.written(_real(directory, path), made=made))
 
     def _turn_ended(self, event: TurnEnd) -> None:
         said = self._last_reply.strip() or "(no words)"
@@ -310,6 +309,11 @@ class WorkNotes:
                 writer.patch_meta({WORK_LOG: current}, touch=False)
         except TauError as error:
             log.info("The work log of session %s is not kept with it: %s", writer.session_id, error.line())
+
+
+def _real(directory: Path, path: str) -> Path:
+    """Where a file is that a tool was given; looks at the disk, which may take its time."""
+    return Path(os.path.realpath(directory / Path(path).expanduser()))
 
 
 def _masked(text: str) -> str:

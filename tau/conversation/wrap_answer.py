@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tau.display import one_line
@@ -14,15 +14,20 @@ from tau.journal.wrapping import WrapInvalid
 _FENCED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)\n?[ \t]*\1\s*\Z", re.DOTALL)
 
 
-def once(said: dict[str, Any]) -> dict[str, Any]:
-    """An answer in which no lesson of a context is also one of the project's memory, which owns it then."""
-    memory, log = said.get("memory"), said.get("session_log")
-    if not isinstance(memory, dict) or not isinstance(log, dict):
+def once(said: dict[str, Any], owned: Iterable[str]) -> dict[str, Any]:
+    """An answer in which no lesson of a context is also one of the project's memory.
+
+    Args:
+        said: The answer.
+        owned: The lessons that the project's memory takes: what it refuses stays with its context.
+    """
+    log = said.get("session_log")
+    if not isinstance(log, dict):
         return said
-    owned = {key(each["text"]) for each in _objects(memory, "lessons") if isinstance(each.get("text"), str)}
+    theirs = {key(text) for text in owned}
 
     def kept(lesson: dict[str, Any]) -> bool:
-        return not owned & {key(str(lesson.get(name) or "")) for name in ("rule", "fix", "title")}
+        return not theirs & {key(str(lesson.get(name) or "")) for name in ("rule", "fix", "title")}
 
     parts = [
         {**part, "lessons": [lesson for lesson in _objects(part, "lessons") if kept(lesson)]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,11 @@ from tau.conversation.beside import Beside
 from tau.conversation.refining import said_in
 from tau.conversation.state import CommandResult, Refused, Said
 from tau.conversation.wrap_answer import once, parsed
+from tau.conversation.wrap_guess import guessed
+from tau.conversation.wrap_waiting import Waiting
 from tau.display import one_line
 from tau.errors import TauError
-from tau.journal import contexts
-from tau.journal.context_desk import Found
+from tau.journal import contexts, work_place
 from tau.journal.wrapping import Question, WrapAsk, WrapDesk, WrapInvalid, Wrapped, WrapSession
 from tau.masking import mask_content
 from tau.sessions.attached import own_text
@@ -33,14 +34,17 @@ if TYPE_CHECKING:
 WRAPPING = "Wrapping up"
 """What the person is told while the model reads."""
 
+ALSO_MEMORY = "/work undo takes back what the same /wrap wrote into .memory/"
+
 CANCELLED = "The wrap-up was cancelled; nothing was written"
-YES = "/wrap yes carries it out, /wrap no leaves it"
+YES = "/wrap yes carries it out, /wrap no leaves it; it is asked of this session alone"
 NO = "/wrap no leaves it"
 
 _CLOSE_ENOUGH = 0.75
 
 _AGREED, _DECLINED = ("yes", "accept"), ("no", "cancel")
-_ANSWERS = (*_AGREED, *_DECLINED, "quick", "new")
+_UNDO = "undo"
+_ANSWERS = (*_AGREED, *_DECLINED, _UNDO, "quick", "new")
 """Words of `/wrap` that are never names of contexts."""
 
 
@@ -88,13 +92,13 @@ class Wrapping:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._asked: tuple[str, _Plan] | None = None
-        self._questions: list[Question] = []
+        self._waiting = Waiting()
 
     async def run(self, wanted: str) -> CommandResult:
         """Carry out `/wrap`.
 
         Args:
-            wanted: ``quick``, names of contexts, both, an answer (``yes``, ``no``), or nothing.
+            wanted: ``quick``, names of contexts, both, an answer (``yes``, ``no``), ``undo``, or nothing.
 
         Raises:
             TauError: It could not be done, or was cancelled; says what was written.
@@ -104,7 +108,9 @@ class Wrapping:
         if first in (*_AGREED, *_DECLINED):
             if len(words) > 1:
                 return Refused(f"/wrap {first} takes nothing more; /wrap new NAME begins a context")
-            return await self._agreed() if first in _AGREED else self._declined()
+            return await self._agreed() if first in _AGREED else await self._declined()
+        if first == _UNDO:
+            return await self._undo() if len(words) == 1 else Refused("/wrap undo takes nothing more")
         self._asked = None
         if why := self._why_not():
             return Refused(why)
@@ -193,7 +199,7 @@ class Wrapping:
         found = await asyncio.to_thread(core.in_force.contexts.identify, _said(messages))
         current = await asyncio.to_thread(core.in_force.context)
         listed = ", ".join(map(one_line, [*found.names, contexts.SHARED]))
-        guess, why = _guess(found, current)
+        guess, why = guessed(found, current)
         if not guess:
             first = "Which context is this session about?"
             if not found.names:
@@ -238,30 +244,31 @@ class Wrapping:
             if why := self._why_not():
                 return Refused(why)
             return await self._save(asked[1])
-        if not self._questions:
-            return Refused("Nothing waits for your yes; /wrap closes the session")
-        lines: list[str] = []
-        refused: list[str] = []
-        left: list[Question] = []
-        for question in self._questions:
-            try:
-                lines += await asyncio.to_thread(question.carry_out)
-            except TauError as error:
-                left.append(question)
-                refused.append(f"Not done, and it waits on: {error.line()}")
-        self._questions = left
-        await self._core.in_force.reread()
-        return Said(lines, refused=refused)
+        of = await asyncio.to_thread(self._first)
+        done = await asyncio.to_thread(self._waiting.agree, of)
+        if isinstance(done, Said):
+            await self._core.in_force.reread()
+        return done
 
-    def _declined(self) -> CommandResult:
+    async def _declined(self) -> CommandResult:
         """End what was asked, with nothing written."""
         asked, self._asked = self._asked, None
         if asked is not None:
             return Said(["Nothing was saved, and no context was begun"])
-        questions, self._questions = self._questions, []
-        if not questions:
-            return Refused("Nothing waits for your answer; /wrap closes the session")
-        return Said(["It is left as it is; nothing of it was done"])
+        return self._waiting.decline(await asyncio.to_thread(self._first))
+
+    async def _undo(self) -> CommandResult:
+        """Take the newest save into `.session-log/` back."""
+        desk = self._core.in_force.contexts
+        if why := await asyncio.to_thread(desk.why_not):
+            return Refused(why)
+        try:
+            lines = await asyncio.to_thread(desk.undo)
+        except TauError as error:
+            more = "; /work undo takes the newest change of .memory/ back"
+            return Refused(error.line() + (more if self._core.in_force.work.on else ""))
+        await self._core.in_force.reread()
+        return Said(lines)
 
     # Saving ---------------------------------------------------------------------------------------
 
@@ -280,19 +287,20 @@ class Wrapping:
         desks = await asyncio.to_thread(self._desks, plan)
         calls = Beside(core)
 
-        async def read(runner: AgentRunner) -> tuple[list[tuple[WrapDesk, WrapAsk, Any]], str]:
+        async def read(runner: AgentRunner) -> tuple[list[tuple[WrapDesk, WrapAsk, Any]], str, int]:
             asks = [await asyncio.to_thread(desk.wrap_ask, session) for desk in desks]
             messages = await self._messages()
             try:
                 answer, origin = await runner.compaction.wrap(messages, asks, emit=calls.note)
             finally:
                 self._keep(calls)
-            said = once(parsed(answer))
-            return [(desk, ask, said.get(ask.key)) for desk, ask in zip(desks, asks, strict=True)], origin
+            said = await asyncio.to_thread(self._with_owners, parsed(answer))
+            parts = [(desk, ask, said.get(ask.key)) for desk, ask in zip(desks, asks, strict=True)]
+            return parts, origin, len(messages)
 
         try:
-            answers, origin = await core.stoppable(read, WrapCancelled(CANCELLED))
-            session = replace(session, origin=origin)
+            answers, origin, count = await core.stoppable(read, WrapCancelled(CANCELLED))
+            session = replace(session, origin=origin, messages=count)
             for desk, ask, part in answers:
                 await asyncio.to_thread(_check, desk, ask, part, session)
         except WrapCancelled:
@@ -303,6 +311,11 @@ class Wrapping:
         failed: list[str] = []
         questions: list[Question] = []
         for desk, _, part in answers:
+            if failed:  # a session is closed when all else of it is saved
+                failed.append(
+                    f"{work_place.FOLDER}/ is not closed, since the session log was not saved whole"
+                )
+                break
             try:
                 wrapped = await self._applied(desk, part, session)
             except TauError as error:
@@ -310,27 +323,48 @@ class Wrapping:
             else:
                 lines += wrapped.lines
                 questions += wrapped.questions
+                failed += wrapped.refused
+                if desk is core.in_force.work and wrapped.changed:
+                    lines += await asyncio.to_thread(self._say_when_undone)
         if not lines and failed:
             return Refused(f"Nothing was saved: {'; '.join(failed)}")
-        self._questions = questions
+        left = self._waiting.put(session.session_id, questions)
         if plan.contexts:
             self._core.in_force.use_context(plan.contexts[0])
         await core.in_force.reread()
+        if left:
+            lines.append("What waited for your yes from an earlier save of this session is left as it is")
         waiting = [*(question.line for question in questions), *([YES] if questions else [])]
         return Said([*lines, *waiting], refused=[f"Not saved: {line}" for line in failed])
+
+    def _say_when_undone(self) -> list[str]:
+        """Have `/wrap undo` say what else of this save can be taken back; why it will not."""
+        try:
+            self._core.in_force.contexts.say_when_undone(ALSO_MEMORY)
+        except TauError as error:
+            return [error.line()]
+        return []
 
     async def _applied(self, desk: WrapDesk, part: dict[str, Any], session: WrapSession) -> Wrapped:
         if desk is self._core.in_force.work:  # behind what waits to be logged there
             return await self._core.in_force.notes.at_desk(lambda work: work.apply_wrap(part, session))
         return await asyncio.to_thread(desk.apply_wrap, part, session)
 
+    def _first(self) -> str:
+        """The first one of the sessions that this one continues, which stays the same over summaries."""
+        older = behind(self._core.read, self._core.state.session_id)
+        return older[-1] if older else self._core.state.session_id
+
+    def _with_owners(self, said: dict[str, Any]) -> dict[str, Any]:
+        """An answer in which each lesson has one owner: the project's memory, where it takes it."""
+        memory, work = said.get("memory"), self._core.in_force.work
+        return once(said, work.takes(memory)) if isinstance(memory, dict) and work.on else said
+
     def _session(self, plan: _Plan) -> WrapSession:
         core = self._core
-        older = behind(core.read, core.state.session_id)
-        first = older[-1] if older else core.state.session_id
         called = core.state.name or core.state.session_id
         return WrapSession(
-            session_id=first,
+            session_id=self._first(),
             called=called,
             now=datetime.now().astimezone(),
             quick=plan.quick,
@@ -339,8 +373,8 @@ class Wrapping:
 
     def _desks(self, plan: _Plan) -> list[WrapDesk]:
         in_force = self._core.in_force
-        found: list[WrapDesk] = [in_force.work] if in_force.work.on else []
-        return [*found, in_force.contexts] if plan.contexts else found
+        found: list[WrapDesk] = [in_force.contexts] if plan.contexts else []
+        return [*found, in_force.work] if in_force.work.on else found
 
     async def said_text(self) -> str:
         """What was said in the session, as one text."""
@@ -380,24 +414,3 @@ def _words(wanted: str) -> list[str]:
 
 def _said(messages: Sequence[Message]) -> str:
     return mask_content("\n".join(own_text(message) for message in messages))
-
-
-def _guess(found: Found, current: str) -> tuple[tuple[str, ...], str]:
-    """The contexts that a session seems to be about, and why; empty when that is not clear."""
-    counts = {name: sum(hits.values()) for name, hits in found.hits.items()}
-    most = max(counts.values(), default=0)
-    named = tuple(name for name, count in counts.items() if 2 * count >= most and len(found.hits[name]) > 1)
-    by_content = named or (tuple(counts) if len(counts) == 1 else ())
-    if current and (not by_content or current in by_content):
-        rest = tuple(name for name in by_content if name != current)
-        return (current, *rest), "the session was about it so far" + (_why(found, by_content) if rest else "")
-    return by_content, _why(found, by_content).removeprefix("; ")
-
-
-def _why(found: Found, names: Sequence[str]) -> str:
-    parts = []
-    for name in names:
-        hits: Mapping[str, int] = found.hits[name]
-        words = ", ".join(f"{one_line(word, 40)} ×{count}" for word, count in list(hits.items())[:5])
-        parts.append(f"{one_line(name)} by {words}")
-    return "; " + "; ".join(parts)

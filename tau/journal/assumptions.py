@@ -18,13 +18,17 @@ ENOUGH = 3
 Verdict = Literal["new", "corroborated", "contradicted", "disproven"]
 
 _MOST_SESSIONS = 20
+_LONGEST = 20_000
+"""Characters of an assumption: what is counted once more is written anew, and nothing of it goes."""
+
 _FORM = re.compile(
     r"(?P<text>.*?)\s+[—–-]+\s+seen\s+(?P<seen>\d{1,6})\s*[×x](?:,\s*last\s+(?P<last>\d{4}-\d\d-\d\d))?"
-    r"(?:,\s*(?P<against>\d{1,6}|no)\s+counter-?examples?(?P<tail>(?:\s*[(.;,](?:(?!\bseen\b)[^<])*)?))?[\s.]*"
-    r"(?:<!--\s*sessions:(?P<sessions>[^>]*?)-->)?[\s.]*",
+    r"(?:,\s*(?P<against>\d{1,6}|no)\s+counter-?examples?(?P<tail>(?:\s*[(.;,](?:(?!\bseen\s+\d).)*)?))?[\s.]*",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"\s*<!--.*?-->\s*$")
+_COMMENTS = re.compile(r"(?:\s*(?<!\\)<!--(?:(?!-->).)*-->[\s.]*)+$")
+_COMMENT = re.compile(r"<!--\s*(.*?)\s*-->")
+_SESSIONS = re.compile(r"sessions:(?P<sessions>.*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class Tally:
         against: Counter-examples.
         sessions: Marks of the sessions that had a say; each has one.
         tail: What somebody wrote behind the counter-examples, with what parts it from them.
+        comments: What stands in other comments behind it.
     """
 
     text: str
@@ -46,6 +51,7 @@ class Tally:
     against: int = 0
     sessions: tuple[str, ...] = ()
     tail: str = ""
+    comments: tuple[str, ...] = ()
 
     @property
     def graduates(self) -> bool:
@@ -56,9 +62,10 @@ class Tally:
     def line(self) -> str:
         """As it stands in a file, without the marker of an item."""
         day = f", last {self.last}" if self.last else ""
-        heard = f" <!-- sessions: {' '.join(self.sessions)} -->" if self.sessions else ""
+        heard = [f"sessions: {' '.join(self.sessions)}"] if self.sessions else []
+        comments = "".join(f" <!-- {comment} -->" for comment in [*self.comments, *heard])
         tally = f"seen {self.seen}×{day}, {self.against} counter-examples{self.tail}"
-        return f"{as_line(self.text)} — {tally}{heard}"
+        return f"{as_line(self.text, _LONGEST)} — {tally}{comments}"
 
     def corroborated(self, session: str, day: str) -> Tally:
         """Seen once more, unless this session had its say already: what it sees again is the same thing."""
@@ -84,16 +91,22 @@ def mark(session_id: str) -> str:
 def read(text: str) -> Tally:
     """An assumption as a file has it; without a tally it was never seen."""
     flat = " ".join(text.split())
+    behind = _COMMENTS.search(flat)
+    said = [each[1] for each in _COMMENT.finditer(behind[0])] if behind else []
+    comments = tuple(each for each in said if not _SESSIONS.fullmatch(each))
+    flat = flat[: behind.start()] if behind else flat
     found = _FORM.fullmatch(flat)
     if found is None:
-        return Tally(_COMMENT.sub("", flat))
+        return Tally(flat, comments=comments)
+    heard = [mark for each in said if (of := _SESSIONS.fullmatch(each)) for mark in of["sessions"].split()]
     return Tally(
         found["text"],
         int(found["seen"]),
         found["last"] or "",
         int(found["against"]) if (found["against"] or "").isdecimal() else 0,
-        tuple((found["sessions"] or "").split()),
+        tuple(dict.fromkeys(heard)),
         (found["tail"] or "").rstrip(),
+        comments,
     )
 
 

@@ -125,8 +125,9 @@ with one CONTEXT for each context named below, and in it what is about that one 
  "keywords": ["words by which this context is known again"]}
 
 - Active: in motion this week, or gating other work; keep it short. Backlog: committed, not begun. Someday /
-  Blocked: waits for a decision or somebody else. An item of context.md that should stand in another tier is
-  named with its new tier, word for word. Every other item stays; you need not repeat it.
+  Blocked: waits for a decision or somebody else; as soon as that is cleared, it goes to the Backlog. An item
+  of context.md that should stand in another tier is named with its new tier, word for word. Every other item
+  stays; you need not repeat it.
 - An assumption is believed and not proven. Take the words of context.md where it is there. It is
   "corroborated" with "independent" true only when this session could have shown it to be wrong, by another
   trigger or under other conditions. Looking at the same situation again is not. "contradicted": a
@@ -136,9 +137,11 @@ with one CONTEXT for each context named below, and in it what is about that one 
   LESSONS.md already, and nothing that its banner forbids.
 - "facts" is what will still hold in months. An "old" text, word for word, is replaced by "text", or taken out
   when "text" is empty. Each fact has one place: what holds across contexts goes into "shared" alone, what is
-  an open item or an assumption is no fact.
+  an open item or an assumption is no fact. "decisions" and "discoveries" are the record of this session:
+  one that is to guide later sessions is a fact (or, as a rule, a lesson) as well.
 - "compact": at most 2 lessons whose prevention rule is a standing rule of behaviour, not a single incident,
-  and has held for about 30 days. "narrows" when it would narrow, soften or remove a rule that is there.
+  and has held for about 30 days, with no recurrence and no counter-example. "narrows" when it would narrow,
+  soften or remove a rule that is there.
 - "keywords" only for a context that has none yet: 3 to 8 words or names.
 - Leave out what does not apply."""
 

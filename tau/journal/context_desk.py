@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
 from tau.display import one_line
-from tau.errors import TauError
+from tau.errors import JournalRefused, TauError
 from tau.journal import contexts
 from tau.journal.contexts import CONTEXT, LESSONS, SHARED, LogPlace
 from tau.memory.desk import Desk
 
 if TYPE_CHECKING:  # a directory without a session log starts without them
-    from tau.journal.context_answer import ContextSaid
+    from tau.journal.context_wrap import Waiting
+    from tau.journal.lessons_file import Entry
+    from tau.journal.saves import Save, Saves
     from tau.journal.wrapping import Question, WrapAsk, Wrapped, WrapSession
 
 KEY = "session_log"
+
+UNDONE_BY = "/wrap undo takes it back"
 
 MOST_CHARS = 12_000
 """Characters of a context's file that stand in prompts."""
@@ -58,6 +64,7 @@ class ContextDesk:
     def __init__(self, settings: Settings, memory: Desk, *, bare: bool = False) -> None:
         self._settings = settings
         self._memory = memory
+        self._last: Save | None = None
         self.bare = bare
 
     def place(self) -> LogPlace:
@@ -97,8 +104,8 @@ class ContextDesk:
         from tau.journal.fence import fenced
 
         path, text = place.shown(context, CONTEXT), context_file.shown(data, MOST_CHARS)
-        cut = text.startswith(context_file.CUT)
-        notice = f"Not loaded: the beginning of {path}, which is longer than {MOST_CHARS:,} characters"
+        cut = context_file.left_out(text)
+        notice = f"Not loaded of {path}, which is longer than {MOST_CHARS:,} characters: {cut}"
         return f"{_ABOUT}\n\n{fenced(f'file {path}', text)}", [notice] if cut else []
 
     def offer(self) -> str:
@@ -248,27 +255,100 @@ class ContextDesk:
 
         Raises:
             WrapInvalid: The answer cannot be used; nothing was written.
+            TauError: Nothing could be written.
         """
-        from tau.journal import context_answer
+        from tau.journal import context_answer, lessons_file, standing_rules
         from tau.journal.context_wrap import ContextWrap
-        from tau.journal.wrapping import WrapInvalid, Wrapped, look_at
+        from tau.journal.wrapping import Wrapped, look_at
 
         said = context_answer.read(answer)
-        place = self.place()
-        wrap = ContextWrap(place, session)
         questions: list[Question] = []
+        with self._saving(session) as place:
+            wrap = ContextWrap(place, session)
+            try:
+                wrap.save(said)
+            except JournalRefused as error:
+                if not (place.save and place.save.wrote):
+                    raise
+                wrap.refused.append(f"The session log was not saved whole: {error.line()}")
+            self._last = place.save
+        if wrap.waiting is not None:
+            questions.append(self._question(wrap.waiting, session))
+        rules: list[Question] = []
         try:
-            wrap.save(said)
             for part in said.contexts:
                 if part.context in session.contexts:
-                    wrap.lines += self._compactions(place, part, session, questions)
-        except WrapInvalid:
-            raise
+                    found, told = standing_rules.candidates(
+                        place, part, session.now.date(), lessons_file.MOST_COMPACTED - len(rules)
+                    )
+                    rules += [self._rule_asked(part.context, entry, session) for entry in found]
+                    wrap.lines += told
         except TauError as error:
-            wrap.lines.append(f"The session log was not saved whole: {error.line()}")
+            wrap.refused.append(error.line())
         if wrap.recorded and session.origin:
             wrap.lines.append(look_at(session.origin))
-        return Wrapped(wrap.lines, questions)
+        if self._last is not None and self._last.wrote:
+            wrap.lines.append(UNDONE_BY)
+        return Wrapped(wrap.lines, [*questions, *rules], wrap.refused, changed=wrap.recorded)
+
+    def undo(self) -> list[str]:
+        """Take the newest save back: each file as it was before, byte for byte. Returns what was done.
+
+        Raises:
+            TauError: There is none, or a file was changed since; nothing is touched.
+        """
+        place = self.place()
+        undone = self._saves(place).undo()
+        head = f"Taken back: the save of {undone.at}, session '{one_line(undone.called)}'"
+        restored = [f"    put back {place.shown(*name.split('/'))}" for name in undone.restored]
+        removed = [f"    removed {place.shown(*name.split('/'))}" for name in undone.removed]
+        return [
+            head,
+            *restored,
+            *removed,
+            f"What it had written is kept in {one_line(str(undone.copies))}",
+            *undone.also,
+        ]
+
+    def say_when_undone(self, line: str) -> None:
+        """Have a line said when the newest save of this conversation is taken back.
+
+        Raises:
+            JournalRefused: The state directory cannot be written.
+        """
+        if self._last is not None:
+            self._last.also(line)
+
+    @contextmanager
+    def _saving(self, session: WrapSession) -> Iterator[LogPlace]:
+        """The place, where what is changed is kept as one save."""
+        place = self.place()
+        at = f"{datetime.now().astimezone():%Y-%m-%d %H:%M}"
+        with self._saves(place).saving(at, session.called) as save:
+            yield replace(place, save=save)
+
+    def _saves(self, place: LogPlace) -> Saves:
+        from tau.journal.saves import Saves
+
+        return Saves(self._settings.places.state, place.folder)
+
+    def _question(self, waiting: Waiting, session: WrapSession) -> Question:
+        from tau.journal.context_wrap import ContextWrap
+        from tau.journal.wrapping import Question
+
+        def carry_out() -> list[str]:
+            with self._saving(session) as place:
+                wrap = ContextWrap(place, session)
+                wrap.agree(waiting)
+                self._last = place.save
+            if wrap.refused:
+                done = f"; done was: {'; '.join(wrap.lines)}" if wrap.lines else ""
+                raise JournalRefused(f"{'; '.join(wrap.refused)}{done}")
+            return [*wrap.lines, *([UNDONE_BY] if wrap.recorded else [])]
+
+        listed = "\n".join(f"    {line}" for line in waiting.parted.shown)
+        why = "; ".join(waiting.parted.why)
+        return Question(f"Waits for your yes, since {why}:\n{listed}", carry_out)
 
     def _lessons_and_logs(self, place: LogPlace, name: str, day: str) -> list[tuple[str, str]]:
         from tau.journal import lessons_file
@@ -285,48 +365,26 @@ class ContextDesk:
             parts.append((f"{place.shown(name, today[-1])}, saved earlier today: do not repeat it", text))
         return parts
 
-    def _compactions(
-        self,
-        place: LogPlace,
-        part: ContextSaid,
-        session: WrapSession,
-        questions: list[Question],
-    ) -> list[str]:
-        """Have lessons that may become standing rules wait for the person's yes; what to tell of others."""
+    def _rule_asked(self, context: str, entry: Entry, session: WrapSession) -> Question:
         from tau.journal import lessons_file
-        from tau.journal.markdown import Markdown
         from tau.journal.wrapping import Question
 
-        data = place.read(part.context, LESSONS)
-        lines: list[str] = []
-        for each in part.compact if data else []:
-            document = Markdown(data or b"")
-            entry, why_not = lessons_file.candidate(document, each.id, session.now.date())
-            if entry is None:
-                lines.append(f"Not made a standing rule: {why_not}")
-            elif each.narrows:
-                lines.append(
-                    f"{entry.id} would narrow or soften a rule, so it was left: {one_line(entry.rule)}"
-                )
-            elif len(questions) < lessons_file.MOST_COMPACTED:
-                rule = one_line(entry.rule, lessons_file.LONGEST_RULE)
-                line = f"Waits for your yes: {entry.id} becomes a rule in rules.md: {rule}"
-                carry = partial(self._compact, part.context, entry.id, entry.rule, session)
-                questions.append(Question(line, carry))
-            else:
-                most = lessons_file.MOST_COMPACTED
-                lines.append(
-                    f"{entry.id} is for another wrap-up: at most {most} become standing rules at once"
-                )
-        return lines
+        rule = one_line(entry.rule, lessons_file.LONGEST_RULE)
+        line = f"Waits for your yes: {entry.id} becomes a rule in rules.md: {rule}"
+        return Question(line, partial(self._compact, context, entry.id, entry.rule, session))
 
     def _compact(self, context: str, identity: str, rule: str, session: WrapSession) -> list[str]:
         """Add a rule to `rules.md`, then archive its lesson: when tau ends in between, it is in both."""
-        from tau.journal import rules_file
-        from tau.journal.context_wrap import compacted
+        from tau.journal import rules_file, standing_rules
 
-        lines = rules_file.add(self._memory, rule)
-        return [*lines, compacted(self.place(), context, identity, session.now)]
+        lines = rules_file.add(self._memory, rule, of=f"{identity} of {self.place().shown(context, LESSONS)}")
+        with self._saving(session) as place:
+            moved = standing_rules.archive(place, context, identity, session.now)
+            self._last = place.save
+        self.say_when_undone(
+            f"{identity} is a lesson again; its rule in rules.md: /memory undo takes it back"
+        )
+        return [*lines, f"{moved}. {UNDONE_BY}"]
 
 
 def _open_in(data: bytes | None) -> list[str]:

@@ -10,6 +10,7 @@ from tau.display import one_line, visible
 from tau.journal import assumptions, open_items
 from tau.journal.markdown import Item, Markdown, Section, as_line
 from tau.journal.open_items import key
+from tau.journal.wrapping import whole
 
 MOST_LINES = 150
 """Lines that a context's file should stay under."""
@@ -21,8 +22,14 @@ _KEYWORDS = re.compile(
     r"\s*(?:[-*+]\s+)?(?:\*\*|__)?keywords(?:\*\*|__)?\s*:\s*(?:\*\*|__)?\s*(.*)", re.IGNORECASE
 )
 _SESSIONS = re.compile(r"[ \t]*<!--\s*sessions:[^>]*-->")
-CUT = "[the beginning is not loaded]"
-"""Begins what is shown of a file that is too long."""
+_COMMENTS = re.compile(r"(?:\s*<!--.*?-->)+\s*\Z", re.DOTALL)
+_CUT = "[not loaded: "
+_HEAD = 160
+"""Characters that the line of what is left out takes at most."""
+
+_REST = "the rest"
+_GOES = (open_items.SOMEDAY, open_items.BACKLOG, _REST, open_items.ACTIVE)
+"""What of a long file goes, in this order."""
 
 _FACTS = "Facts"
 _STATE = (open_items.TITLE, assumptions.TITLE)
@@ -56,13 +63,24 @@ def new_context(name: str, words: Sequence[str]) -> bytes:
 
 
 def facts(document: Markdown) -> list[Item]:
-    """The items of the file that are neither to be done nor assumed."""
-    sections = [found for title in _STATE if (found := document.section(title)) is not None]
+    """The items of the file that are neither to be done nor assumed.
+
+    What has a checkbox is to be done wherever it stands, with what is nested in it; the keywords are none.
+    """
+    outside = _outside(document)
+    boxes = [item for item in outside if item.checked is not None]
     return [
         item
-        for item in document.items()
-        if item.text and not any(section.body <= item.first < section.end for section in sections)
+        for item in outside
+        if item.text
+        and not any(box.first <= item.first <= box.last for box in boxes)
+        and not _KEYWORDS.fullmatch(_flat(item.text))
     ]
+
+
+def fact_key(item: Item) -> str:
+    """What a fact has in common with another text that says the same; comments behind it do not matter."""
+    return key(_COMMENTS.sub("", item.text))
 
 
 def revise(document: Markdown, changes: Iterable[FactChange], elsewhere: Sequence[str]) -> list[str]:
@@ -79,7 +97,7 @@ def revise(document: Markdown, changes: Iterable[FactChange], elsewhere: Sequenc
     told: list[str] = []
     owned = {key(text) for text in elsewhere}
     for change in changes:
-        there = {key(item.text): item for item in facts(document)}
+        there = {fact_key(item): item for item in facts(document)}
         old = there.get(key(change.old)) if change.old else None
         if change.old and old is None:
             told.append(f"{_quoted(change.old)} is no fact here, so it was not changed")
@@ -105,7 +123,7 @@ def revise(document: Markdown, changes: Iterable[FactChange], elsewhere: Sequenc
 def give_up(document: Markdown, moved: Iterable[str]) -> list[str]:
     """Take out facts that another file has become the owner of; their texts."""
     wanted = {key(text) for text in moved}
-    gone = [item.text for item in facts(document) if key(item.text) in wanted and not item.holds_more]
+    gone = [item.text for item in facts(document) if fact_key(item) in wanted and not item.holds_more]
     for text in gone:
         found = next(item for item in facts(document) if item.text == text)
         document.remove(found)
@@ -170,6 +188,10 @@ def summary(data: bytes) -> list[str]:
         held.sort(key=lambda tally: (bool(tally.against), -tally.seen))
         lines.append(f"Assumptions ({len(held)}), not yet proven:")
         lines += _some([f"{tally.text} — seen {tally.seen}×, {tally.against} against" for tally in held], 5)
+    boxes = [item.text for item in _outside(document) if item.checked is False and item.text]
+    if boxes:
+        lines.append(f"To be done, outside of {open_items.TITLE} ({len(boxes)}):")
+        lines += _some(boxes, 5)
     known = [item.text for item in facts(document) if not item.depth]
     if known:
         lines.append(f"Facts ({len(known)}):")
@@ -177,8 +199,22 @@ def summary(data: bytes) -> list[str]:
     return lines
 
 
+def _outside(document: Markdown) -> list[Item]:
+    """The items that are in none of the sections of the running state."""
+    sections = [found for title in _STATE if (found := document.section(title)) is not None]
+    return [
+        item
+        for item in document.items()
+        if not any(section.body <= item.first < section.end for section in sections)
+    ]
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _quoted(text: str) -> str:
-    return f"“{one_line(text, 80)}”"
+    return f"“{whole(text)}”"
 
 
 def _some(texts: Sequence[str], most: int) -> list[str]:
@@ -198,7 +234,11 @@ def _section(document: Markdown, wanted: str) -> Section:
 
 
 def shown(data: bytes, most: int) -> str:
-    """The file as a prompt holds it, without marks of sessions; of a long one the beginning goes.
+    """The file as a prompt holds it, without marks of sessions.
+
+    Of one that is too long the items that can wait longest go first: those of the last two tiers, each from
+    its end; then all else from the end; what is active last of all. Headings and keywords stay. The first
+    line says what is left out.
 
     Args:
         data: The file.
@@ -207,5 +247,46 @@ def shown(data: bytes, most: int) -> str:
     text = _SESSIONS.sub("", visible(data.decode("utf-8-sig", "replace"))).strip()
     if len(text) <= most:
         return text
-    kept = text[len(text) - most :]
-    return f"{CUT}\n{kept.partition(chr(10))[2] or kept}"
+    document = Markdown(text.encode())
+    lines = [line.text for line in document.lines()]
+    size = len(text) + _HEAD
+    without: dict[str, list[int]] = {name: [] for name in _GOES}
+    for name, first, last in _goes(document):
+        if size <= most:
+            break
+        size -= sum(len(lines[number]) + 1 for number in range(first, last + 1))
+        without[name] += range(first, last + 1)
+    gone = {number for numbers in without.values() for number in numbers}
+    named = [f"{count} of {name}" for name, numbers in without.items() if (count := _count(numbers, lines))]
+    head = f"{_CUT}{', '.join([*named, *(['its end'] if size > most else [])])}]"
+    kept = "\n".join(line for number, line in enumerate(lines) if number not in gone)
+    return f"{head}\n{kept[: max(0, most - len(head) - 1)]}"
+
+
+def left_out(text: str) -> str:
+    """What `shown` says it left out of a file; empty when it shows all of it."""
+    first = text.partition("\n")[0]
+    return first.removeprefix(_CUT).removesuffix("]") if first.startswith(_CUT) else ""
+
+
+def _goes(document: Markdown) -> list[tuple[str, int, int]]:
+    """What may be left out, in the order in which it is: of which part, its first line and its last."""
+    tiers = open_items.tiers(document)
+    headings = {number for each in document.headings() for number in range(each.line, each.body)}
+    blocks = {item.first: item.last for item in document.items() if not item.depth}
+    parts: dict[str, list[tuple[str, int, int]]] = {name: [] for name in _GOES}
+    lines = [line.text for line in document.lines()]
+    number = 0
+    while number < len(lines):
+        last = blocks.get(number, number)
+        if number not in headings and not _KEYWORDS.fullmatch(lines[number]):
+            tier = next((name for name, each in tiers.items() if each.body <= number < each.end), _REST)
+            parts[tier].append((tier, number, last))
+        number = last + 1
+    return [each for name in _GOES for each in reversed(parts[name])]
+
+
+def _count(numbers: Sequence[int], lines: Sequence[str]) -> str:
+    """How many of the lines have a text; empty when none has."""
+    count = sum(1 for number in numbers if lines[number].strip())
+    return f"{count:,} line{'' if count == 1 else 's'}" if count else ""

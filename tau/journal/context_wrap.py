@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from tau.display import one_line
 from tau.errors import JournalRefused
-from tau.journal import assumptions, context_file, dated_log, lessons_file, markdown, open_items
+from tau.journal import (
+    assumptions,
+    context_file,
+    context_records,
+    context_state,
+    dated_log,
+    lessons_file,
+    markdown,
+    open_items,
+    wrap_consent,
+)
 from tau.journal.assumptions import Tally
 from tau.journal.context_answer import (
-    AssumptionSaid,
     ContextSaid,
-    FactSaid,
     LogSaid,
-    OpenItemSaid,
     SharedSaid,
 )
-from tau.journal.context_file import FactChange
+from tau.journal.context_state import StateChange
 from tau.journal.contexts import CONTEXT, LESSONS, SHARED, LogPlace
-from tau.journal.dated_log import Record
 from tau.journal.lessons_file import Lesson
 from tau.journal.markdown import Markdown
 from tau.journal.open_items import key
-from tau.journal.wrapping import WrapInvalid, WrapSession
+from tau.journal.wrap_consent import Parted
+from tau.journal.wrapping import WrapInvalid, WrapSession, whole
 
 _NAMED = 5
 """Open items that the confirmation names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What of a save waits for the person's yes.
+
+    Attributes:
+        parted: What it is, and how it is shown.
+        parts: All that was said of each context.
+    """
+
+    parted: Parted
+    parts: Mapping[str, ContextSaid]
 
 
 class ContextWrap:
@@ -40,49 +59,102 @@ class ContextWrap:
 
     Attributes:
         lines: What the person is told.
+        refused: What could not be written, a line each.
         recorded: Whether anything was written that stands in prompts, or is a lesson.
+        waiting: What must be agreed to first; None when nothing must.
     """
 
     def __init__(self, place: LogPlace, session: WrapSession) -> None:
         self._place = place
         self._session = session
         self._day = f"{session.now:%Y-%m-%d}"
-        self._mark = assumptions.mark(session.session_id)
+        self._state_of = StateChange(place, session.session_id, self._day)
         self.lines: list[str] = []
+        self.refused: list[str] = []
         self.recorded = False
+        self.waiting: Waiting | None = None
 
     def save(self, said: LogSaid) -> None:
         """Write everything: the logs first, then what is shared, then lessons and state, context by context.
 
-        A fact is taken out of a context when it stands in the shared file.
+        A fact is taken out of a context when it stands in the shared file. A context that cannot be written
+        is in `refused`, and the others are saved; what must be agreed to first is in `waiting`.
 
         Raises:
             WrapInvalid: It says nothing of any context that was confirmed; nothing was written.
-            JournalRefused: A file cannot be written; `lines` says what was.
+            JournalRefused: A log cannot be written; says which were.
         """
         parts = self.check(said)
         self._say_left_out(said, parts)
-        records = {name: self._record(name, parts[name]) for name in self._session.contexts if name in parts}
-        if said.shared != SharedSaid() and (done := self._done_in(SHARED, said.shared.done)):
-            holder = SHARED if SHARED in records else next(iter(records))
-            records[holder] = replace(records[holder], done=[*dict.fromkeys([*records[holder].done, *done])])
+        parted = wrap_consent.part(self._place, parts, said.shared, self._session.origin)
+        records = context_records.records(self._place, parts, parted, self._session)
         logs = dated_log.write(self._place, records, self._day)
-        problem = self._share(said)
+        for name, line in parted.told:
+            self._tell(name, line)
+        self._trying(SHARED, partial(self._share, parted.shared))
         shared = self._facts_of(SHARED)
         for name, log in logs.items():
             shown = self._place.shown(name, log)
-            self.lines.append(f"{shown} was written")
-            part = parts[name]
-            extracted = self._lessons(name, part)
-            listed = self._state(name, part, [] if name == SHARED else shared)
-            extracted += self._graduate(name, part)
-            if name != SHARED:
-                self._give_up(name, said)
-            self._lengths(name, log)
-            self.lines.remove(f"{shown} was written")
-            self.lines.append(_confirmation(shown, listed, extracted))
-        if problem is not None:
-            raise problem
+            written = f"{shown} was written"
+            self.lines.append(written)
+            saving = partial(self._save_context, parted, parts[name], log, shared)
+            if self._trying(name, saving):
+                self.lines.remove(written)
+        self.waiting = Waiting(parted, parts) if parted.shown else None
+
+    def _save_context(self, parted: Parted, whole_part: ContextSaid, log: str, shared: Sequence[str]) -> None:
+        """Write lessons and the running state of a context, and confirm it."""
+        name = whole_part.context
+        part = parted.parts[name]
+        extracted = self._lessons(name, part)
+        listed = self._state(name, part, [] if name == SHARED else shared)
+        if self._session.origin:
+            parted.shown += self._would_graduate(name, whole_part)
+        else:
+            extracted += self._graduate(name, whole_part)
+        if name != SHARED:
+            self._give_up(name, parted.shared)
+        self._lengths(name, log)
+        self.lines.append(_confirmation(self._place.shown(name, log), listed, extracted))
+
+    def agree(self, waiting: Waiting) -> None:
+        """Write what waited for the person's yes; what cannot be is in `refused`."""
+        origin = self._session.origin
+        later = SharedSaid(facts=wrap_consent.marked_facts(waiting.parted.later_shared.facts, origin))
+        self._trying(SHARED, partial(self._share, later))
+        shared = self._facts_of(SHARED)
+        for name, whole_part in waiting.parts.items():
+            part = wrap_consent.marked(waiting.parted.later.get(name, ContextSaid(name)), origin)
+            self._trying(name, partial(self._agree_context, part, whole_part, later, shared))
+
+    def _agree_context(
+        self, part: ContextSaid, whole_part: ContextSaid, later: SharedSaid, shared: Sequence[str]
+    ) -> None:
+        name = part.context
+        self._lessons(name, part)
+        if part.facts or part.assumptions:
+            told: list[str] = []
+
+            def change(document: Markdown) -> None:
+                told[:] = self._state_of.believe(document, part, [] if name == SHARED else shared)
+
+            self._edit(name, change, ())
+            for line in told:
+                self._tell(name, line)
+        if self._session.origin:
+            self._graduate(name, whole_part)
+        if name != SHARED:
+            self._give_up(name, later)
+
+    def _trying(self, name: str, write: Callable[[], object]) -> bool:
+        """Whether it could be written; else it is said, and the rest goes on."""
+        try:
+            write()
+        except JournalRefused as error:
+            shown = self._place.shown(name)
+            self.refused.append(f"{shown} was not saved whole: {error.line()}")
+            return False
+        return True
 
     def check(self, said: LogSaid) -> dict[str, ContextSaid]:
         """What is said of each context that was confirmed; names are as the person has them.
@@ -103,26 +175,6 @@ class ContextWrap:
             confirmed = ", ".join(map(one_line, self._session.contexts))
             raise WrapInvalid(f"the answer says nothing of {confirmed}")
         return parts
-
-    def _record(self, name: str, part: ContextSaid) -> Record:
-        """What the log is to hold: also what the file of the context will say is done, until another day."""
-        known = {key(tally.text) for tally in self._tallies(name)}
-        done = self._done_in(name, part.done)
-        return Record(
-            part.summary,
-            part.decisions,
-            [item.text for item in part.open_items if key(item.text) not in map(key, done)],
-            part.discoveries,
-            [each.text for each in part.assumptions if _begins(each, known)],
-            [(file.path, file.about) for file in part.files if file.path],
-            self._session.origin,
-            done,
-        )
-
-    def _done_in(self, name: str, texts: Sequence[str]) -> list[str]:
-        """The open items of a context that will be taken out as done."""
-        document = Markdown(self._place.read(name, CONTEXT) or b"")
-        return open_items.resolve(document, texts, self._day)[0]
 
     def _say_left_out(self, said: LogSaid, parts: dict[str, ContextSaid]) -> None:
         for name in self._session.contexts:
@@ -145,16 +197,16 @@ class ContextWrap:
         for each in part.lessons:
             lesson = Lesson(each.title, each.context, each.failed, each.fix, each.rule)
             if believed & {key(each.title), key(each.fix), key(each.rule)} - {""}:
-                self._tell(name, f"“{one_line(each.title, 80)}” is an assumption, so it is no lesson yet")
+                self._tell(name, f"“{whole(each.title)}” is an assumption, so it is no lesson yet")
             elif not each.rule:
-                self._tell(name, f"“{one_line(each.title, 80)}” has no prevention rule, so it is no lesson")
+                self._tell(name, f"“{whole(each.title)}” has no prevention rule, so it is no lesson")
             else:
                 wanted.append(lesson)
         written = []
         for lesson in wanted:
             if identity := self._learn(name, lesson):
                 written.append(identity)
-                self._tell(name, f"“{one_line(lesson.title, 80)}” is the new lesson {identity}")
+                self._tell(name, f"“{whole(lesson.title)}” is the new lesson {identity}: {lesson.rule}")
         return written
 
     def _learn(self, name: str, lesson: Lesson) -> str:
@@ -166,43 +218,35 @@ class ContextWrap:
             return self._learn_alone(name, lesson)
 
     def _learn_alone(self, name: str, lesson: Lesson) -> str:
-        path, shown = self._place.path(name, LESSONS), self._place.shown(name, LESSONS)
-        first = lessons_file.free_prefix(name, self._prefixes(name))
-        identity, why_not, there = "", "", ""
+        shown = self._place.shown(name, LESSONS)
+        others = self._other_lessons(name)
+        first, _ = lessons_file.prefix_beside(Markdown(b""), name, others)
+        identity, why_not, there, clash = "", "", "", ""
 
         def change(document: Markdown) -> None:
-            nonlocal identity, why_not, there
-            identity, there = "", ""
+            nonlocal identity, why_not, there, clash
+            identity, there, clash = "", "", ""
             if why_not := lessons_file.closed(document):
                 why_not = f"{shown} takes no lessons, as it says itself: {one_line(why_not)}"
             elif not (there := lessons_file.says_already(document, lesson)):
-                own = lessons_file.prefix(document) or first
-                identity = lessons_file.append(document, lesson, own, self._day)
+                own, clash = lessons_file.prefix_beside(document, name, others)
+                identity = lessons_file.append(document, lesson, own, self._day, others.values())
 
-        markdown.edit(
-            path,
-            change,
-            create=lessons_file.new_file(name, first),
-            root=self._place.folder,
-            private=self._place.in_home,
-        )
+        self._place.edit(name, LESSONS, change=change, create=lessons_file.new_file(name, first))
         if why_not and why_not not in self.lines:
             self.lines.append(why_not)
         if there and not lesson.graduated:
-            self._tell(name, f"“{one_line(lesson.title, 80)}” is a lesson already: {there}")
+            self._tell(name, f"“{whole(lesson.title)}” is a lesson already: {there}")
+        if clash and f"{shown}: {clash}" not in self.lines:
+            self.lines.append(f"{shown}: {clash}")
         self.recorded |= bool(identity)
         return identity
 
-    def _prefixes(self, but: str) -> list[str]:
-        """The prefixes of all other contexts."""
-        taken = []
-        for name in [*self._place.contexts(), SHARED]:
-            data = self._place.read(name, LESSONS) if name != but else None
-            if data is not None:
-                document = Markdown(data)
-                taken += [entry.prefix for entry in lessons_file.entries(document)]
-                taken.append(lessons_file.prefix(document))
-        return taken
+    def _other_lessons(self, but: str) -> dict[str, Markdown]:
+        """The lessons of all other contexts, by the paths of their files."""
+        names = [name for name in [*self._place.contexts(), SHARED] if name != but]
+        there = {self._place.shown(name, LESSONS): self._place.read(name, LESSONS) for name in names}
+        return {shown: Markdown(data) for shown, data in there.items() if data is not None}
 
     def _graduate(self, name: str, part: ContextSaid) -> list[str]:
         """Make lessons of assumptions that have cleared the threshold; only then take them out.
@@ -216,7 +260,7 @@ class ContextWrap:
         for tally in assumptions.held_back(document):
             self._tell(name, f"“{tally.text}” would be a lesson by now; it stays, as it has something nested")
         for tally in assumptions.graduates(document):
-            lesson = _lesson_of(tally, rules.get(key(tally.text), ""))
+            lesson = lessons_file.of_assumption(tally, rules.get(key(tally.text), ""))
             identity = self._learn(name, lesson)
             kept = identity or lessons_file.says_already(
                 Markdown(self._place.read(name, LESSONS) or b""), lesson
@@ -230,6 +274,16 @@ class ContextWrap:
                 self._tell(name, f"“{tally.text}” became the lesson {kept}")
         return ids
 
+    def _would_graduate(self, name: str, part: ContextSaid) -> list[str]:
+        """The lessons that would be made of assumptions, a line each."""
+        rules = {key(each.text): each.rule for each in part.assumptions if each.rule}
+        document = Markdown(self._place.read(name, CONTEXT) or b"")
+        return [
+            f"{name}: the assumption “{whole(tally.text)}” becomes a lesson, with the prevention rule: "
+            f"{whole(lessons_file.of_assumption(tally, rules.get(key(tally.text), '')).rule)}"
+            for tally in assumptions.graduates(document)
+        ]
+
     def _drop(self, name: str, tally: Tally) -> str:
         stays = ""
 
@@ -237,7 +291,7 @@ class ContextWrap:
             nonlocal stays
             stays = assumptions.drop(document, tally.text)
 
-        markdown.edit(self._place.path(name, CONTEXT), change, root=self._place.folder)
+        self._place.edit(name, CONTEXT, change=change)
         return stays
 
     # State ----------------------------------------------------------------------------------------
@@ -253,10 +307,8 @@ class ContextWrap:
             listed.clear()
             if context_file.note_keywords(document, part.keywords) and not is_new:
                 told.append(f"it is known by its keywords from now on: {', '.join(part.keywords)}")
-            told.extend(self._items(document, part.open_items, part.done))
-            for each in part.assumptions:
-                told.extend(self._judged(document, each.text, each.verdict, independent=each.independent))
-            told.extend(context_file.revise(document, map(_fact, part.facts), owned))
+            told.extend(self._state_of.items(document, part.open_items, part.done))
+            told.extend(self._state_of.believe(document, part, owned))
             order = (*open_items.TIERS, "")
             there = sorted(open_items.items(document), key=lambda item: order.index(item.tier))
             listed.extend(item.text for item in there)
@@ -270,79 +322,38 @@ class ContextWrap:
             self._tell(name, line)
         return listed
 
-    def _items(self, document: Markdown, wanted: Sequence[OpenItemSaid], done: Sequence[str]) -> list[str]:
-        open_items.complete(document)
-        gone, told = open_items.resolve(document, done, self._day)
-        told += [f"“{one_line(text, 80)}” is done" for text in gone]
-        for each in wanted:
-            if key(each.text) in map(key, gone):
-                continue
-            there = open_items.find(document, each.text)
-            tier = each.tier or open_items.BACKLOG
-            if there is None and open_items.add(document, each.text, tier):
-                told.append(f"“{one_line(each.text, 80)}” is a new open item in {tier}")
-            elif there is not None and each.tier and open_items.move(document, each.text, tier):
-                told.append(f"“{one_line(each.text, 80)}” moved from {there.tier or 'no tier'} to {tier}")
-        return told
-
-    def _judged(
-        self, document: Markdown, text: str, verdict: assumptions.Verdict, *, independent: bool
-    ) -> list[str]:
-        if not text:
-            return []
-        is_new = key(text) not in {key(tally.text) for tally in assumptions.tallies(document)}
-        if verdict == "corroborated" and not independent and not is_new:
-            return [f"“{one_line(text, 80)}” was not counted once more: nothing could have disagreed"]
-        refused = assumptions.judge(document, text, verdict, session=self._mark, day=self._day)
-        became = {
-            "new": "is a new assumption",
-            "corroborated": "is a new assumption" if is_new else "was seen once more",
-            "contradicted": "was contradicted: its count is 0",
-            "disproven": "was disproven, so it is no assumption any more",
-        }
-        return [refused or f"“{one_line(text, 80)}” {became[verdict]}"]
-
-    def _share(self, said: LogSaid) -> JournalRefused | None:
-        """Write what holds across contexts. Returns why it could not be: the contexts are saved then."""
-        part = said.shared
+    def _share(self, part: SharedSaid) -> None:
+        """Write what holds across contexts."""
         if part == SharedSaid():
-            return None
+            return
         told: list[str] = []
 
         def change(document: Markdown) -> None:
-            told[:] = self._items(document, part.open_items, part.done)
-            told.extend(context_file.revise(document, map(_fact, part.facts), ()))
+            told[:] = self._state_of.items(document, part.open_items, part.done)
+            told.extend(context_state.revise(document, part.facts, ()))
 
-        try:
-            changed = self._edit(SHARED, change, ())
-        except JournalRefused as error:
-            return error
-        if changed:
+        if self._edit(SHARED, change, ()):
             self.lines.append(f"{self._place.shown(SHARED, CONTEXT)} was updated")
         for line in told:
             self._tell(SHARED, line)
-        return None
 
-    def _give_up(self, name: str, said: LogSaid) -> None:
+    def _give_up(self, name: str, shared: SharedSaid) -> None:
         """Take out of a context what has its place in the shared file now."""
         stands = set(map(key, self._facts_of(SHARED)))
-        moved = [fact.text for fact in said.shared.facts if key(fact.text) in stands]
+        moved = [fact.text for fact in shared.facts if key(fact.text) in stands]
         gone: list[str] = []
 
         def change(document: Markdown) -> None:
             gone[:] = context_file.give_up(document, moved)
 
-        self._edit(name, change, ())
+        if moved:
+            self._edit(name, change, ())
         for text in gone:
-            self._tell(name, f"“{one_line(text, 80)}” moved to {self._place.shown(SHARED, CONTEXT)}")
+            self._tell(name, f"“{whole(text)}” moved to {self._place.shown(SHARED, CONTEXT)}")
 
     def _edit(self, name: str, change: markdown.Change, keywords: Sequence[str]) -> bool:
-        changed = markdown.edit(
-            self._place.path(name, CONTEXT),
-            change,
-            create=context_file.new_context(name, keywords),
-            root=self._place.folder,
-            private=self._place.in_home,
+        changed = self._place.edit(
+            name, CONTEXT, change=change, create=context_file.new_context(name, keywords)
         )
         self.recorded |= changed
         return changed
@@ -357,42 +368,14 @@ class ContextWrap:
 
     def _lengths(self, name: str, log: str) -> None:
         written = self._place.read(name, log) or b""
-        if line := dated_log.length(self._place.shown(name, log), written, quick=self._session.quick):
+        messages = 0 if self._session.quick else self._session.messages
+        if line := dated_log.length(self._place.shown(name, log), written, messages):
             self.lines.append(line)
         data = self._place.read(name, CONTEXT) or b""
         self.lines += context_file.lengths(self._place.shown(name, CONTEXT), data)
 
     def _tell(self, name: str, line: str) -> None:
-        self.lines.append(one_line(f"{name}: {line}"))
-
-
-def compacted(place: LogPlace, name: str, identity: str, now: datetime) -> str:
-    """Move a lesson that became a standing rule to the archive of its file; what to tell.
-
-    Raises:
-        JournalRefused: The file cannot be changed.
-    """
-    path, shown = place.path(name, LESSONS), place.shown(name, LESSONS)
-    change = partial(lessons_file.archive, identity=identity, day=f"{now:%Y-%m-%d}")
-    if not markdown.edit(path, change, root=place.folder):
-        raise JournalRefused(f"{shown} has no entry {identity} that is not archived", "it was changed since")
-    return f"{identity} was moved to the archive of {shown}"
-
-
-def _begins(said: AssumptionSaid, known: Container[str]) -> bool:
-    """Whether an assumption is one from now on, whatever the model calls it."""
-    is_new = said.verdict == "corroborated" and key(said.text) not in known
-    return bool(said.text) and (said.verdict == "new" or is_new)
-
-
-def _fact(said: FactSaid) -> FactChange:
-    return FactChange(said.text, said.old, said.section)
-
-
-def _lesson_of(tally: Tally, rule: str) -> Lesson:
-    seen = f"An assumption that held {tally.seen}× independently"
-    context = f"{seen}, last {tally.last}" if tally.last else seen
-    return Lesson(tally.text, context, "", tally.text, rule or tally.text, graduated=True)
+        self.lines.append(whole(f"{name}: {line}"))
 
 
 def _confirmation(log: str, listed: Sequence[str], lessons: Sequence[str]) -> str:

@@ -6,14 +6,19 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from tau.config.settings import Places
 from tau.config.trust import Trust, trust_root
 from tau.display import one_line, visible
 from tau.errors import JournalRefused
+
+if TYPE_CHECKING:
+    from tau.journal.markdown import Change, Keep
+    from tau.journal.saves import Save
 
 FOLDER = ".session-log"
 SHARED = "shared"
@@ -33,12 +38,14 @@ class LogPlace:
         there: Whether it is there.
         in_home: Whether it is the person's own, for work that is in no project.
         refused: Why it must not be read or written, one line for the person; empty when it may.
+        save: What keeps the changes that are made, so that they can be taken back; None where nothing does.
     """
 
     folder: Path
     there: bool = False
     in_home: bool = False
     refused: str = ""
+    save: Save | None = field(default=None, compare=False)
 
     @property
     def on(self) -> bool:
@@ -62,6 +69,41 @@ class LogPlace:
         from tau.journal import markdown
 
         return markdown.read(self.path(*names), root=self.folder)
+
+    def edit(self, *names: str, change: Change, create: bytes | None = None) -> bool:
+        """Change a file in it, as `markdown.edit`.
+
+        Raises:
+            JournalRefused: It cannot be changed.
+        """
+        from tau.journal import markdown
+
+        def edit(keep: Keep | None) -> bool:
+            return markdown.edit(
+                self.path(*names),
+                change,
+                create=create,
+                root=self.folder,
+                private=self.in_home,
+                keep=keep,
+            )
+
+        return self.save.changing("/".join(names), edit) if self.save is not None else edit(None)
+
+    def create(self, *names: str, data: bytes) -> bool:
+        """Write a file in it that must not be there yet; False when something has its name.
+
+        Raises:
+            JournalRefused: It cannot be written.
+        """
+        from tau.journal import markdown
+
+        def create(keep: Keep | None) -> bool:
+            if keep is not None:
+                keep(None, data)
+            return markdown.create(self.path(*names), data, root=self.folder, private=self.in_home)
+
+        return self.save.changing("/".join(names), create) if self.save is not None else create(None)
 
     def contexts(self) -> list[str]:
         """The names of the contexts, sorted; `SHARED` is none. Empty when there is no folder.

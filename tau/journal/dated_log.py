@@ -6,14 +6,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tau.errors import JournalRefused
-from tau.journal import markdown
-from tau.journal.contexts import CONTEXT, LOG_NAME, LogPlace
+from tau.journal.contexts import CONTEXT, LOG_NAME, SHARED, LogPlace
 from tau.journal.markdown import Markdown, as_line
+from tau.journal.open_items import RESOLVED, key
 
 LEAST_LINES, MOST_LINES = 30, 150
 """Lines that a log should have."""
 
+LONG_SESSION = 60
+"""Messages, results of tools too, from which on a session has more to tell than a short log has."""
+
 _TRIES = 50
+_WHOLE = 1_000_000
+"""Characters of what is taken out of a file: nothing of it is cut."""
+
+_DONE = "> Done: "
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An open item that was finished.
+
+    Attributes:
+        text: On one line.
+        block: All of it, as it stood, where that is more than the line; else empty.
+    """
+
+    text: str
+    block: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +49,7 @@ class Record:
         files: Paths, each with what it is.
         origin: What came from outside in the session; empty when nothing did.
         done: The open items that it finished.
+        taken: What no longer stands in the files, each with what became of it before it.
     """
 
     summary: str
@@ -38,7 +59,8 @@ class Record:
     assumptions: Sequence[str] = ()
     files: Sequence[tuple[str, str]] = ()
     origin: str = ""
-    done: Sequence[str] = ()
+    done: Sequence[Done] = ()
+    taken: Sequence[tuple[str, str]] = ()
 
 
 def compose(record: Record, context: str, day: str, see_also: Sequence[str]) -> str:
@@ -59,8 +81,12 @@ def compose(record: Record, context: str, day: str, see_also: Sequence[str]) -> 
     lines += ["## Open items", *(f"- [ ] {as_line(text)}" for text in record.open_items)]
     lines += [f"> {'As of this day' if record.open_items else 'None'}; the list is kept in {CONTEXT}", ""]
     if record.done:
-        lines += [f"> Done: {'; '.join(as_line(text) for text in record.done)}", ""]
+        lines += [f"{_DONE}{RESOLVED.join(as_line(each.text) for each in record.done)}"]
+        for each in record.done:
+            lines += [">", *(f"> {line}".rstrip() for line in each.block.split("\n"))] if each.block else []
+        lines += [""]
     lines += _part("Discoveries", record.discoveries)
+    lines += [line for what, text in record.taken for line in (f"> {what}: {as_line(text, _WHOLE)}", "")]
     if record.assumptions:
         lines += _part("Assumptions to validate", record.assumptions)[:-1]
         lines += [f"> Their tallies are kept in {CONTEXT}", ""]
@@ -82,6 +108,27 @@ def open_in(data: bytes) -> list[str]:
         for item in document.items(section)
         if item.checked is not True and item.text
     ]
+
+
+def says_done(place: LogPlace, day: str, recap: str) -> bool:
+    """Whether the logs of a day, of whichever context, name all that a quote says was done then.
+
+    Args:
+        place: Where they are.
+        day: ``YYYY-MM-DD``.
+        recap: What the quote says, items parted as in `compose`.
+    """
+    named: set[str] = set()
+    try:
+        for context in [*place.contexts(), SHARED]:
+            for name in place.logs(context):
+                if name.startswith(day):
+                    text = (place.read(context, name) or b"").decode("utf-8", "replace")
+                    found = (line for line in text.splitlines() if line.startswith(_DONE))
+                    named |= {key(part) for line in found for part in line[len(_DONE) :].split(RESOLVED)}
+    except JournalRefused:  # what cannot be read says nothing
+        return False
+    return {key(part) for part in recap.split(RESOLVED)} <= named
 
 
 def write(place: LogPlace, records: Mapping[str, Record], day: str) -> dict[str, str]:
@@ -115,13 +162,22 @@ def write(place: LogPlace, records: Mapping[str, Record], day: str) -> dict[str,
     return written
 
 
-def length(name: str, data: bytes, *, quick: bool) -> str:
-    """What there is to say of the length of a log, or empty. A brief one may be short."""
+def length(name: str, data: bytes, messages: int) -> str:
+    """What there is to say of the length of a log, or empty. That of a short session may be short.
+
+    Args:
+        name: What the log is called.
+        data: The log.
+        messages: How many the session has, where its log is to be a full one.
+    """
     count = len(Markdown(data).lines())
     if count > MOST_LINES:
         return f"{name} has {count} lines; over {MOST_LINES} a log needs cutting"
-    if count < LEAST_LINES and not quick:
-        return f"{name} has {count} lines; under {LEAST_LINES} something may have been missed"
+    if count < LEAST_LINES and messages >= LONG_SESSION:
+        return (
+            f"{name} has {count} lines of a session of {messages} messages; "
+            f"under {LEAST_LINES} something may have been missed"
+        )
     return ""
 
 
@@ -135,8 +191,7 @@ def _write(
             _correct(place, planned, context, name)
             planned[context] = name
         text = compose(records[context], context, day, _see_also(place, planned, context, there, day))
-        path = place.path(context, name)
-        if markdown.create(path, text.encode(), root=place.folder, private=place.in_home):
+        if place.create(context, name, data=text.encode("utf-8", "surrogateescape")):
             return name
     raise JournalRefused(
         f"{place.shown(context)} takes no log of {day}: every name is taken at once", "try again"
@@ -165,7 +220,7 @@ def _correct(place: LogPlace, planned: Mapping[str, str], moved: str, name: str)
     for context, log in planned.items():
         if context == moved:
             return  # those behind it are not written yet
-        markdown.edit(place.path(context, log), change, root=place.folder)
+        place.edit(context, log, change=change)
 
 
 def _free(there: Sequence[str], day: str) -> str:

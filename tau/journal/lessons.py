@@ -13,6 +13,7 @@ from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal.markdown import Item, Markdown, Section, as_line
 from tau.journal.work_place import SECTIONS
+from tau.journal.wrapping import whole
 from tau.masking import mask_content
 
 SIGNALS = ("strong", "medium", "weak")
@@ -107,7 +108,12 @@ class Entry:
     @property
     def shown(self) -> str:
         """As a person reads it."""
-        return one_line(f"[{self.tag}] {self.text}" if self.tag else self.text, LONGEST)
+        return one_line(self.whole, LONGEST)
+
+    @property
+    def whole(self) -> str:
+        """The same, and nothing of it is cut."""
+        return whole(f"[{self.tag}] {self.text}" if self.tag else self.text)
 
     def says(self, lesson: Lesson) -> bool:
         """Whether it says the same in the same context."""
@@ -194,7 +200,7 @@ def judge(lesson: Lesson, learned: Learned, *, read: Sequence[str], unread: Sequ
             "A weak signal is not recorded: a pattern that the person never named may be chance",
             "wait until the person says it (strong) or corrects you (medium)",
         )
-    if signal == "medium" and (learned.about_code or is_about_code(lesson)):
+    if lesson.section == CODE or (signal == "medium" and (learned.about_code or is_about_code(lesson))):
         if unread:
             raise JournalRefused(
                 f"Not read in this session as it is now: {', '.join(one_line(name, 120) for name in unread)}",
@@ -202,7 +208,7 @@ def judge(lesson: Lesson, learned: Learned, *, read: Sequence[str], unread: Sequ
             )
         if not read:
             raise JournalRefused(
-                "A correction about code is recorded only when a file that was read in this session backs it",
+                "What is said of code is recorded only when a file that was read in this session backs it",
                 "read the file with read_file, see that it holds, and name it in files",
             )
 
@@ -270,13 +276,13 @@ def add(document: Markdown, lesson: Lesson, replaces: str = "") -> Outcome:
         if old is None or old in same:
             return Outcome("there", lesson)
         take_out(document, old)
-        return Outcome("replaced", lesson, old.shown)
+        return Outcome("replaced", lesson, old.whole)
     if old is not None:
         if old.item is not None:
             document.replace(old.item, lesson.line)
         else:
             document.put_lines(old.line, old.line, [lesson.line])
-        return Outcome("replaced", lesson, old.shown)
+        return Outcome("replaced", lesson, old.whole)
     if section is None:
         section = document.add_section(lesson.section, 2)
     document.append(section, f"- {lesson.line}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from tau.display import one_line
+from tau.journal.assumptions import Tally
 from tau.journal.markdown import Markdown, as_line
 from tau.journal.open_items import key
 
@@ -27,6 +28,9 @@ LONGEST_RULE = 2_000
 HELD_DAYS = 30
 """Days after which a lesson has held long enough for that."""
 
+_LONGEST = 20_000
+"""Characters of a field of an entry."""
+
 _PREFIX = r"(?<![\w-])([A-Za-z][A-Za-z0-9_-]{0,29}?)"
 _ENTRY = re.compile(rf"#{{2,6}}[ \t]+{_PREFIX}-(\d{{1,9}})\b[ \t]*[—–:-]*[ \t]*(.*?)[ \t#]*")
 _FIELD = re.compile(r"\*\*(Date|Context|What failed|Fix|Prevention rule):\*\*[ \t]*(.*)", re.IGNORECASE)
@@ -36,12 +40,15 @@ _NAMED_PREFIX = re.compile(
     rf"|\b[Ii][Dd]s?\b[^\n]{{0,40}}?{_PREFIX}-\d+"
 )
 _CLOSED = re.compile(
-    r"do not (?:append|add)(?: (?:(?:any|more|new|further) )*(?:anything|entries|lessons|more))?"
-    r"(?=[\s*_]*(?:[.!;,:)]|$)| (?:to (?:this|the|it)|here|below|any ?more|until|after|for now)\b)"
-    r"|\bfile is (?:frozen|closed|read[- ]only)\b|\bno new (?:entries|lessons)\b",
+    r"(?:do not (?:append|add)(?: (?:(?:any|more|new|further) )*(?:anything|entries|lessons|more))?"
+    r"(?: (?:here|below|to (?:it|(?:this|the)(?: (?:file|list|document|log|page))?)))?"
+    r"|\bno (?:new|more) (?:entries|lessons)(?: (?:here|below))?|\bfile is (?:frozen|closed|read[- ]only))"
+    r"(?=[\s*_]*(?:[.!;,:)]|$)| (?:any ?more|until|unless|without|for now|after \d|since)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+"""What closes a file; “do not add lessons about customers” says what they are to be like."""
 _NOTHING_FAILED = ("", "-", "none", "n/a", "na", "n/a - validated pattern")
+_IS_RULE = re.compile(r"(?:always|never|do not|don['’]t)\b", re.IGNORECASE)
 _ARCHIVE = re.compile(r"##[ \t]+Archived\b.*", re.IGNORECASE)
 
 
@@ -103,6 +110,21 @@ class Entry:
             return None
 
 
+def of_assumption(tally: Tally, rule: str) -> Lesson:
+    """The lesson that an assumption becomes; all that was written behind its tally goes with it.
+
+    Args:
+        tally: The assumption.
+        rule: What is to be done by it; empty when nobody said.
+    """
+    held = f"An assumption that held {tally.seen}× independently"
+    held += f", last {tally.last}" if tally.last else ""
+    context = "; ".join([f"{held}{tally.tail}", *tally.comments])
+    if not rule:
+        rule = tally.text if _IS_RULE.match(tally.text) else f"Always count on this: {tally.text}"
+    return Lesson(tally.text, context, "", tally.text, rule, graduated=True)
+
+
 def new_file(context: str, prefix: str) -> bytes:
     """The file of a context as it is made."""
     rule = f"> Ids of this file: {prefix}-NNN. No other file has this prefix."
@@ -152,14 +174,49 @@ def closed(document: Markdown) -> str:
     return found[0] if found else ""
 
 
+def claimed(document: Markdown) -> str:
+    """The prefix that the file's banner says its ids have; empty when it says none."""
+    said = banner(document)
+    found = _IN_BANNER.search(said) or _NAMED_PREFIX.search(said)
+    return next(name for name in found.groups() if name) if found else ""
+
+
 def prefix(document: Markdown) -> str:
     """The prefix of the file's ids: as its banner says, else of its newest entry; empty without either."""
-    said = banner(document)
-    if found := _IN_BANNER.search(said) or _NAMED_PREFIX.search(said):
-        return next(name for name in found.groups() if name)
     there = entries(document)
     live = [entry for entry in there if not entry.archived] or there
-    return live[-1].prefix if live else ""
+    return claimed(document) or (live[-1].prefix if live else "")
+
+
+def prefix_beside(document: Markdown, context: str, others: Mapping[str, Markdown]) -> tuple[str, str]:
+    """The prefix of a new id, which no other file has where that can be.
+
+    What the banner says stands. A prefix that no banner claims and another file has is given up.
+
+    Args:
+        document: The file.
+        context: The name of its context.
+        others: The files of all other contexts, by what they are called.
+
+    Returns:
+        The prefix, and what there is to say of it, a line; empty when there is nothing.
+    """
+    taken = {
+        name: {each.upper() for each in (claimed(other), *(entry.prefix for entry in entries(other))) if each}
+        for name, other in others.items()
+    }
+    own = prefix(document)
+    if said := claimed(document):
+        twice = [name for name, other in others.items() if claimed(other).upper() == said.upper()]
+        clash = (
+            f"{said} is the prefix of {', '.join(twice)} as well, as its head says: give one of them another"
+        )
+        return said, clash if twice else ""
+    there = [name for name, used in taken.items() if own.upper() in used]
+    if own and not there:
+        return own, ""
+    free = free_prefix(context, {each for used in taken.values() for each in used})
+    return free, f"new ids here begin with {free}, since {', '.join(there)} has {own} as well" if own else ""
 
 
 def free_prefix(context: str, taken: Iterable[str]) -> str:
@@ -181,15 +238,24 @@ def says_already(document: Markdown, lesson: Lesson) -> str:
     return ""
 
 
-def append(document: Markdown, lesson: Lesson, own_prefix: str, day: str) -> str:
-    """Add an entry before the archive, under the next id that was never used in the file.
+def append(
+    document: Markdown, lesson: Lesson, own_prefix: str, day: str, others: Iterable[Markdown] = ()
+) -> str:
+    """Add an entry before the archive, under the next id that was never used in the file, nor in others.
+
+    Args:
+        document: The file.
+        lesson: What to add.
+        own_prefix: The prefix of its id.
+        day: Today.
+        others: The files of other contexts.
 
     Returns:
         Its id.
     """
     used = re.compile(rf"(?<![\w-]){re.escape(own_prefix)}-(\d{{1,9}})(?!\w)", re.IGNORECASE)
-    text = document.data.decode("utf-8", "replace")
-    number = max((int(found[1]) for found in used.finditer(text)), default=0) + 1
+    texts = (each.data.decode("utf-8", "replace") for each in (document, *others))
+    number = max((int(found[1]) for text in texts for found in used.finditer(text)), default=0) + 1
     identity = f"{own_prefix}-{number:03d}"
     block = "\n".join(
         [
@@ -268,4 +334,4 @@ def _failed(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return as_line(text) if text.strip() else ""
+    return as_line(text, _LONGEST) if text.strip() else ""

@@ -10,8 +10,9 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from tau.display import one_line
@@ -26,12 +27,14 @@ __all__ = [
     "Item",
     "Line",
     "Markdown",
+    "PutBack",
     "Section",
     "as_line",
     "create",
     "edit",
     "holding",
     "listed",
+    "put_back",
     "read",
 ]
 
@@ -49,6 +52,24 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 Change = Callable[[Markdown], object]
 """Changes a document; what it returns is nobody's."""
 
+Keep = Callable[[bytes | None, bytes], object]
+"""Is told what a file holds, None where it is not there, and what it is to hold, before that is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """A file that is to hold again what it held before.
+
+    Attributes:
+        path: The file.
+        before: What it held; None where it was not there.
+        left: What it may hold now, so that it is put back.
+    """
+
+    path: Path
+    before: bytes | None
+    left: Sequence[bytes]
+
 
 def edit(
     path: Path,
@@ -57,6 +78,7 @@ def edit(
     create: bytes | None = None,
     root: Path | None = None,
     private: bool = False,
+    keep: Keep | None = None,
 ) -> bool:
     """Change a Markdown file on disk. What somebody else writes into it at the same time is kept.
 
@@ -70,6 +92,8 @@ def edit(
         root: The folder below which no link is followed, nor is the root one; the file's own by default.
             Folders below it that are missing are made when `create` is given.
         private: Whether what is made is for its owner alone, whatever the umask.
+        keep: Is called with `change`, whenever that changed something; the last time it is called is the one
+            that is written. When it raises, the file stays as it is.
 
     Returns:
         Whether the file was changed or made.
@@ -92,6 +116,8 @@ def edit(
                 data = document.data
                 if data == before:
                     return False
+                if keep is not None:
+                    keep(before, data)
                 if _replaced(path.name, folder, before, data, status, private=private):
                     return True
         except OSError as error:
@@ -123,6 +149,45 @@ def create(path: Path, data: bytes, *, root: Path | None = None, private: bool =
         except OSError as error:
             reason = one_line(error.strerror or str(error))
             raise JournalRefused(f"{one_line(str(path))} cannot be written: {reason}") from error
+
+
+def put_back(files: Sequence[PutBack], *, root: Path) -> list[Path]:
+    """Have files hold again what they held before, all of them or none.
+
+    Args:
+        files: Those that hold it already are left alone.
+        root: As of `edit`.
+
+    Returns:
+        Those that were changed or removed.
+
+    Raises:
+        JournalRefused: One holds neither what was left in it nor what it held before, or cannot be written;
+            names it, and all of them are as they were.
+    """
+    with ExitStack() as held:
+        folders = {
+            folder: held.enter_context(_folder(folder / "*", root, make=False, private=False))
+            for folder in sorted({file.path.parent for file in files})
+            if os.path.lexists(folder)
+        }
+        states = [_left(file, folders.get(file.path.parent)) for file in files]
+        done: list[tuple[PutBack, bytes, os.stat_result]] = []
+        for file, (now, status) in zip(files, states, strict=True):
+            if now == file.before or now is None or status is None:
+                continue
+            reason = "it was changed since"
+            try:
+                if _became(file.path.name, folders[file.path.parent], now, file.before, status):
+                    done.append((file, now, status))
+                    continue
+            except OSError as error:
+                reason = one_line(error.strerror or str(error))
+            for other, data, its in reversed(done):
+                with suppress(OSError):
+                    _became(other.path.name, folders[other.path.parent], other.before, data, its)
+            raise JournalRefused(f"{one_line(str(file.path))} cannot be put back: {reason}")
+    return [file.path for file, _, _ in done]
 
 
 def read(path: Path, *, root: Path | None = None) -> bytes | None:
@@ -216,6 +281,35 @@ def _replaced(
         fs.remove_temporary(temporary, folder)
     with suppress(OSError):  # where folders cannot be synced
         os.fsync(folder)
+    return True
+
+
+def _left(file: PutBack, folder: int | None) -> tuple[bytes | None, os.stat_result | None]:
+    """What a file holds that is to be put back.
+
+    Raises:
+        JournalRefused: It must not be.
+    """
+    shown = one_line(str(file.path))
+    try:
+        now, status = _now(file.path.name, folder) if folder is not None else (None, None)
+    except OSError as error:
+        reason = one_line(error.strerror or str(error))
+        raise JournalRefused(f"{shown} cannot be put back: {reason}") from error
+    if now != file.before and (now is None or now not in file.left):
+        raise JournalRefused(f"{shown} was changed since, so nothing is put back")
+    if now != file.before and status is not None and not status.st_mode & 0o222:
+        raise JournalRefused(f"{shown} cannot be put back: it is write-protected")
+    return now, status
+
+
+def _became(name: str, folder: int, now: bytes | None, data: bytes | None, status: os.stat_result) -> bool:
+    """Whether a file still was as it was read, and now holds the data; without data it is removed."""
+    if data is not None:
+        return _replaced(name, folder, now, data, status, private=False)
+    if _now(name, folder)[0] != now:
+        return False
+    os.unlink(name, dir_fd=folder)
     return True
 
 

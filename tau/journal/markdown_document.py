@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tau.display import one_line
 from tau.errors import JournalRefused
@@ -57,20 +58,28 @@ class Markdown:
     """
 
     def __init__(self, data: bytes) -> None:
+        self._given: bytes | None = data
         self._bom = _BOM if data.startswith(_BOM) else b""
-        text = data[len(self._bom) :].decode("utf-8", "surrogateescape")
-        self._lines: list[tuple[str, str]] = []
-        for line in _LINE.findall(text):
-            body = line.rstrip("\r\n")
-            self._lines.append((body, line[len(body) :]))
         self._edition = 0
         self._read: Blocks | None = None
 
     @property
     def data(self) -> bytes:
         """The document as it now is."""
+        if self._given is not None:
+            return self._given
         text = "".join(body + end for body, end in self._lines)
         return self._bom + text.encode("utf-8", "surrogateescape")
+
+    @cached_property
+    def _lines(self) -> list[tuple[str, str]]:
+        """The lines, each with its end; a long document of which nobody looks at a line is not parted."""
+        assert self._given is not None, "lines are changed only where they were parted"
+        parted = []
+        for line in _LINE.findall(self._given[len(self._bom) :].decode("utf-8", "surrogateescape")):
+            body = line.rstrip("\r\n")
+            parted.append((body, line[len(body) :]))
+        return parted
 
     # Looking ------------------------------------------------------------------------------------
 
@@ -230,8 +239,8 @@ class Markdown:
 
     def become(self, data: bytes) -> None:
         """Hold other bytes altogether, such as those of an earlier version."""
-        other = Markdown(data)
-        self._bom, self._lines = other._bom, other._lines
+        self._given, self._bom = data, _BOM if data.startswith(_BOM) else b""
+        self.__dict__.pop("_lines", None)
         self._edition += 1
         self._read = None
 
@@ -366,6 +375,7 @@ class Markdown:
         if new and behind < len(self._lines) and not ends[-1]:
             ends[-1] = end
         self._lines[first:behind] = list(zip(new, ends, strict=True))
+        self._given = None
         self._edition += 1
         self._read = None
 

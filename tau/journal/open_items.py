@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tau.journal.markdown import Item, Markdown, Section, as_line
+from tau.journal.noted import without_mark
 
 TITLE = "Open items"
 ACTIVE, BACKLOG, SOMEDAY = "Active", "Backlog", "Someday / Blocked"
 TIERS = (ACTIVE, BACKLOG, SOMEDAY)
 
 _RECAP = re.compile(r"> Done (\d{4}-\d\d-\d\d): (.*)")
-_RESOLVED = "; "
+RESOLVED = "; "
+"""Stands between the items that a quote says are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,25 @@ class OpenItem:
     done: bool
     item: Item
 
+    @property
+    def is_longer(self) -> bool:
+        """Whether there is more in it than can be said on a line."""
+        return self.item.holds_more or as_line(self.text).endswith("…")
+
 
 def key(text: str) -> str:
-    """What two texts have in common that say the same: C, C++ and C# are three things."""
-    return " ".join(text.replace("\\", "").casefold().split()).rstrip(".")
+    """What two texts have in common that say the same: C, C++ and C# are three things.
+
+    Where they were noted from is none of what they say.
+    """
+    return " ".join(without_mark(text).replace("\\", "").casefold().split()).rstrip(".")
+
+
+def tiers(document: Markdown) -> dict[str, Section]:
+    """The sections of the tiers that are there."""
+    section = document.section(TITLE)
+    found = {tier: _tier(document, section, tier) for tier in TIERS} if section is not None else {}
+    return {tier: each for tier, each in found.items() if each is not None}
 
 
 def items(document: Markdown) -> list[OpenItem]:
@@ -43,12 +60,12 @@ def items(document: Markdown) -> list[OpenItem]:
     section = document.section(TITLE)
     if section is None:
         return []
-    tiers = {tier: found for tier in TIERS if (found := _tier(document, section, tier)) is not None}
+    there = tiers(document)
     listed = []
     for item in document.items(section):
         if item.depth or not item.text.strip():
             continue
-        tier = next((name for name, found in tiers.items() if found.body <= item.first < found.end), "")
+        tier = next((name for name, found in there.items() if found.body <= item.first < found.end), "")
         listed.append(OpenItem(_flat(item.text), tier, item.checked is True, item))
     return listed
 
@@ -103,18 +120,17 @@ def move(document: Markdown, text: str, tier: str) -> bool:
     return True
 
 
-def resolve(document: Markdown, texts: Iterable[str], day: str) -> tuple[list[str], list[str]]:
-    """Take out what is done, and say so in a quote: whoever counts bullets must not count it as open.
+def finished(document: Markdown, texts: Iterable[str]) -> tuple[list[OpenItem], list[str]]:
+    """The items that are done: those that are named, and those that are ticked.
 
-    An item with one nested in it that is not ticked stays. The quote of an earlier day goes: its log has it.
+    One with an item nested in it that is not ticked is not.
 
     Args:
         document: Of the context.
-        texts: Items that are done; those that are ticked are, too.
-        day: Today.
+        texts: What is named.
 
     Returns:
-        The texts of the items that were taken out, and those that were not, each with the reason.
+        The items, and why others that were named or ticked are not done, a line each.
     """
     wanted = {key(text): text for text in texts}
     there = items(document)
@@ -130,23 +146,52 @@ def resolve(document: Markdown, texts: Iterable[str], day: str) -> tuple[list[st
             done.append(found)
     known = {key(found.text) for found in there}
     left += [f"“{text}” is no open item here" for word, text in wanted.items() if word not in known]
+    return done, left
+
+
+def resolve(
+    document: Markdown, texts: Iterable[str], day: str, *, logged: Callable[[str, str], bool]
+) -> tuple[list[str], list[str]]:
+    """Take out what is done, and say so in a quote: whoever counts bullets must not count it as open.
+
+    Args:
+        document: Of the context.
+        texts: As of `finished`.
+        day: Today.
+        logged: Whether a log of a day has what a quote of that day says is done; the quote goes then.
+
+    Returns:
+        The texts of the items that were taken out, and those that were not, each with the reason.
+    """
+    done, left = finished(document, texts)
     for first in sorted((found.item.first for found in done), reverse=True):
         document.remove(next(each.item for each in items(document) if each.item.first == first))
     if done:
-        _recap(document, [found.text for found in done], day)
+        _recap(document, [found.text for found in done], day, logged)
     return [found.text for found in done], left
 
 
-def _recap(document: Markdown, texts: Sequence[str], day: str) -> None:
+def _recap(document: Markdown, texts: Sequence[str], day: str, logged: Callable[[str, str], bool]) -> None:
+    """Have one quote of today. One of another day goes where a log has it; one of several lines stays."""
     section = _there(document)
+    lines = document.lines(section)
+    goes_on = {
+        line.number - 1
+        for line in lines
+        if line.text.lstrip().startswith(">") and not _RECAP.fullmatch(line.text)
+    }
     kept: list[str] = []
-    for line in reversed(document.lines(section)):
-        if line.number < section.own_end and (found := _RECAP.fullmatch(line.text)):
-            if found[1] == day:
-                kept.append(found[2])
-            document.remove_lines(line.number, line.number)
-            section = _there(document)
-    said = _RESOLVED.join([*kept, *(as_line(text) for text in texts)])
+    for line in reversed(lines):
+        found = _RECAP.fullmatch(line.text)
+        if found is None or line.number >= section.own_end or line.number in goes_on:
+            continue
+        if found[1] == day:
+            kept.append(found[2])
+        elif not logged(found[1], found[2]):
+            continue
+        document.remove_lines(line.number, line.number)
+        section = _there(document)
+    said = RESOLVED.join([*kept, *(as_line(text) for text in texts)])
     document.append(_there(document), f"> Done {day}: {said}", at_end=False)
 
 

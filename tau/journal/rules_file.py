@@ -9,16 +9,19 @@ from tau.journal.open_items import key
 from tau.memory import applying, files, writing
 from tau.memory.desk import Desk
 from tau.memory.entries import Source, digest
+from tau.memory.undone import Undone
 
 TITLE = "project/rules.md"
+_BECAME = ", which has held and is archived there, became a rule"
 
 
-def add(desk: Desk, rule: str) -> list[str]:
+def add(desk: Desk, rule: str, *, of: str) -> list[str]:
     """Add a rule behind those that are there; none of them is touched.
 
     Args:
         desk: The memory of the directory.
         rule: On one line.
+        of: The lesson that it was, with its file.
 
     Returns:
         What to tell.
@@ -47,10 +50,23 @@ def add(desk: Desk, rule: str) -> list[str]:
     session, messages = desk.said()
     entry = desk.history().change(
         {TITLE: data},
-        sentences={TITLE: f"a lesson that has held became a rule: {as_line(rule, 120)}"},
+        sentences={TITLE: f"{of}{_BECAME}: {as_line(rule, 120)}"},
         source=Source(session, messages, "manual"),
         expected={TITLE: digest(before)},
     )
     if entry is not None:
         desk.tells(entry)
     return [f"{TITLE} has a new rule; /memory undo takes it back"]
+
+
+def told(undone: Undone) -> list[str]:
+    """What the person is told when a change of memory was taken back: a rule leaves its lesson archived."""
+    sentences = [change.sentence for change in undone.entry.changes if _BECAME in change.sentence]
+    return [
+        *undone.lines,
+        *(
+            f"{one_line(sentence.partition(_BECAME)[0])} is archived there, so its rule is in force nowhere "
+            "now: /wrap undo brings it back where nothing was saved since, else move it out of the archive"
+            for sentence in sentences
+        ),
+    ]

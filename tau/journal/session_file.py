@@ -28,6 +28,7 @@ MINUTE = "%Y-%m-%d %H:%M"
 
 LONGEST_TASK, LONGEST_ENTRY = 160, 300
 
+_DATED = re.compile(r"\d{4}-\d\d-\d\d")
 _BY_PERSON = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d user: ")
 _NAMES = "|".join(name.replace(" ", "[ _-]") for name in FIELDS)
 _FIELD = re.compile(
@@ -39,7 +40,7 @@ _ROW = re.compile(
     rf"(?P<lead>\s*\|\s*)(?P<name>{_NAMES})(?P<mid>\s*\|\s*)(?P<value>.*?)(?P<end>\s*\|\s*)", re.IGNORECASE
 )
 _LOG_HEADING = re.compile(rb"^## Log[ \t]*\r?\n", re.MULTILINE)
-_NO_ENTRY = re.compile(rb"^(?![-*+] +[^\s\[]|[ \t]*\r?$)", re.MULTILINE)
+_ENTRY_LINE = re.compile(rb"[-*+] +[^\s\[]|[ \t]*\r?\Z")
 _NOTHING = ("", "-", "–", "—", "none", "(none)", "_none_", "*none*", "n/a", "null", "~")
 _WRAPS = ("**", "__", "`", '"', "'", "*", "_")
 _STATUSES: Mapping[str, Status] = {
@@ -72,6 +73,14 @@ class WorkSession:
     todo: str = ""
     log: tuple[str, ...] = field(default=(), repr=False)
     title: str = ""
+
+    @property
+    def was_kept(self) -> bool:
+        """Whether its name has a day, as names of sessions do, or anything is in its log.
+
+        Another file may show what a status looks like, and is none.
+        """
+        return bool(_DATED.match(self.name) or self.log)
 
     @property
     def was_one_request(self) -> bool:
@@ -128,11 +137,19 @@ class _Parts:
     end: bytes
 
 
-def read(name: str, data: bytes) -> WorkSession:
-    """A file as far as it can be read."""
+def read(name: str, data: bytes, *, with_log: bool = True) -> WorkSession:
+    """A file as far as it can be read.
+
+    Args:
+        name: Of the file.
+        data: What it holds.
+        with_log: Whether its log is wanted; it may be long.
+    """
     parts = _parts(data)
     document = parts.above if parts is not None else Markdown(data)
-    log = _entries(parts) if parts is not None else _log(document)
+    log: list[str] = []
+    if with_log:
+        log = _entries(parts) if parts is not None else _log(document)
     found = {each: _place(document, each) for each in FIELDS}
     values = {each: _value(place.value) if place else "" for each, place in found.items()}
     headings = document.headings()
@@ -145,6 +162,26 @@ def read(name: str, data: bytes) -> WorkSession:
         todo=_path(values[TODO]),
         log=tuple(log),
     )
+
+
+def of_ends(head: bytes, tail: bytes) -> bytes | None:
+    """A long file without the middle of its log.
+
+    Args:
+        head: Its beginning, to somewhere in its log.
+        tail: Its end, from somewhere in its log.
+
+    Returns:
+        None where both do not tell: the log is not the end, or has anything but entries of one line.
+    """
+    found = _log_heading(head)
+    data = head[: found.end()] + tail[tail.find(b"\n") + 1 :] if found is not None else b""
+    return data if data and has_plain_log(data) else None
+
+
+def has_plain_log(data: bytes) -> bool:
+    """Whether the log is the end of a file, and nothing but entries of one line, so that it is quick."""
+    return _parts(data) is not None
 
 
 def change(document: Markdown, fields: Mapping[str, str], lines: Sequence[LogLine]) -> None:
@@ -267,8 +304,8 @@ def _is_name(text: str) -> bool:
 
 def _parts(data: bytes) -> _Parts | None:
     """A file in its parts; None where the log is not its end, or has anything but entries of one line."""
-    found = next(reversed(list(_LOG_HEADING.finditer(data))), None)
-    if found is None or _NO_ENTRY.search(data, found.end()):
+    found = _log_heading(data)
+    if found is None or not all(map(_ENTRY_LINE.match, data[found.end() :].split(b"\n"))):
         return None
     above = Markdown(data[: found.end()])
     headings = above.headings()
@@ -284,6 +321,15 @@ def _parts(data: bytes) -> _Parts | None:
     own = blank.find(b"\n") + 1
     mark = entries[entries.rfind(b"\n") + 1 :][:1]
     return _Parts(above, rest[: len(entries) + own], blank[own:], mark, end)
+
+
+def _log_heading(data: bytes) -> re.Match[bytes] | None:
+    """The last heading of a log."""
+    at = len(data)
+    while (at := data.rfind(b"## Log", 0, at)) >= 0:
+        if found := _LOG_HEADING.match(data, at):
+            return found
+    return None
 
 
 def _entries(parts: _Parts) -> list[str]:

@@ -103,7 +103,7 @@ def read(place: WorkPlace, path: str) -> Todo:
         document = Markdown(place.read(path))
     except FileNotFoundError:
         raise JournalRefused(f"There is no todo file {one_line(path)} any more") from None
-    return _todo(path, document)
+    return of_document(path, document)
 
 
 def all_of(place: WorkPlace) -> list[Todo]:
@@ -201,7 +201,13 @@ def _changed(place: WorkPlace, path: str, change: Callable[[Markdown], None]) ->
     return read(place, path)
 
 
-def _todo(path: str, document: Markdown) -> Todo:
+def of_document(path: str, document: Markdown) -> Todo:
+    """A file of `.memory/` with its items.
+
+    Args:
+        path: From the root of the checkout, with slashes.
+        document: What it holds.
+    """
     headings = document.headings()
     title = headings[0].title if headings else PurePosixPath(path).stem
     items = tuple(

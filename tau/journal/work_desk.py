@@ -140,7 +140,7 @@ class WorkDesk:
         return text
 
     def _standing(self, place: WorkPlace, notices: list[str]) -> str:
-        from tau.journal import work_shown
+        from tau.journal import work_linked, work_shown
 
         loaded = self._long_term(place).load(self._settings.memory.max_chars)
         if loaded.notice:
@@ -153,8 +153,9 @@ class WorkDesk:
         except JournalRefused as error:
             notices.append(error.line())
         kinds = (work_place.PLAN, work_place.TODO, work_place.REVIEWS)
-        linked = [path for kind in kinds for path in work_place.links(place, kind, work_shown.MOST_LINKED)]
-        return work_shown.for_prompt(loaded.text, session, todo, resumed, linked)
+        there = [path for kind in kinds for path in work_place.links(place, kind, work_shown.MOST_LINKED)]
+        linked = work_linked.of(place, session, notices.append)
+        return work_shown.for_prompt(loaded.text, session, todo, resumed, linked=linked, there=there)
 
     def listed(self) -> str:
         """That the long-term memory stands in every prompt, and how long it is, in a line; or empty."""
@@ -253,8 +254,21 @@ class WorkDesk:
 
         work_wrap.read(answer)
 
+    def takes(self, answer: Mapping[str, Any]) -> list[str]:
+        """The lessons of an answer that `apply_wrap` would write, or that are there; their texts.
+
+        Raises:
+            WrapInvalid: The answer is none that can be used.
+            TauError: The long-term memory cannot be read.
+        """
+        from tau.journal import work_wrap
+
+        return work_wrap.taken(answer, self._long_term(self.sessions.in_use()), self.backing)
+
     def apply_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> Wrapped:
         """Write the lessons that a session is distilled to, take out what is stale, and set it done.
+
+        After content from outside that waits for the person's yes.
 
         Raises:
             WrapInvalid: The answer is none that can be used; nothing was written.
@@ -262,20 +276,19 @@ class WorkDesk:
         """
         from tau.journal import work_wrap
         from tau.journal.session_file import LogLine
-        from tau.journal.wrapping import Wrapped, look_at
+        from tau.journal.wrapping import Wrapped
 
-        wrapped = work_wrap.apply(answer, self._long_term(self.sessions.in_use()), self.backing)
-        lines = list(wrapped.lines)
-        if wrapped.recorded and session.origin:
-            lines.append(look_at(session.origin))
+        long_term = self._long_term(self.sessions.in_use())
+        wrapped = work_wrap.apply(answer, long_term, self.backing, session.origin)
+        lines, refused = list(wrapped.lines), []
         try:
             path = self.sessions.close(LogLine(session.now, "agent", f"wrapped up: {wrapped.summary}"))
         except TauError as error:
-            lines.append(f"The session is not set done: {error.line()}")
+            refused.append(f"The session is not set done: {error.line()}")
         else:
             if path:
                 lines.append(f"{one_line(path)} is done: it goes at the next start")
-        return Wrapped(lines, wrapped.questions)
+        return Wrapped(lines, wrapped.questions, refused, changed=wrapped.changed)
 
     # ----------------------------------------------------------------------------------------------
 

@@ -27,6 +27,9 @@ PATIENCE = 1.0
 """Seconds that a file is waited for at which another process only looks."""
 
 _MOST_NAMED = 10_000
+_END = 500_000
+"""Bytes of the beginning and of the end of a long file."""
+
 _PAUSE = 0.01
 _HELD = (errno.EAGAIN, errno.EACCES)
 
@@ -173,7 +176,7 @@ class WorkLog:
         at = lines[-1].at if lines else datetime.now().astimezone()
 
         def change(document: Markdown) -> None:
-            now = session_file.read(name, document.data)
+            now = _fields(name, document)
             wanted = {
                 **({TASK: session_file.as_task(task)} if task and not now.task else {}),
                 **(fields or {}),
@@ -201,7 +204,7 @@ class WorkLog:
 
         def change(document: Markdown) -> None:
             nonlocal set_now
-            now = session_file.read(name, document.data)
+            now = _fields(name, document)
             set_now = not only_from or now.status == only_from
             if set_now and now.status != status:
                 today = datetime.now().astimezone().strftime(session_file.DATE)
@@ -213,11 +216,13 @@ class WorkLog:
     def drop_done(self) -> None:
         """Delete the files that say they are done, but for those that a living conversation holds.
 
+        What may be no session's file stays.
+
         Raises:
             JournalRefused: The folder cannot be read.
         """
         for session in self.sessions()[0]:
-            if session.status == "done":
+            if session.status == "done" and session.was_kept:
                 with suppress(JournalRefused, OSError):
                     self._drop(session.name)
 
@@ -241,7 +246,10 @@ class WorkLog:
         return os.path.lexists(self._place.folder / SESSION / name)
 
     def _read(self, name: str) -> WorkSession:
-        return session_file.read(name, self._place.read(path_of(name), LARGEST_SESSION))
+        """A file; of a long one its fields and the end of its log."""
+        ends = self._place.ends(path_of(name), _END)
+        data = session_file.of_ends(*ends) if ends is not None else None
+        return session_file.read(name, data or self._place.read(path_of(name), LARGEST_SESSION))
 
     def _written(self, name: str) -> int:
         """When a file was written last, in nanoseconds; 0 when it is gone."""
@@ -301,6 +309,23 @@ class WorkLog:
 def path_of(name: str) -> str:
     """The path of a session's file from the root of the checkout."""
     return f"{FOLDER}/{SESSION}/{name}"
+
+
+def _fields(name: str, document: Markdown) -> WorkSession:
+    """What a file that is about to be changed says above its log.
+
+    Raises:
+        JournalRefused: It is too large to be changed.
+    """
+    data = document.data
+    if len(data) > LARGEST_SESSION and not session_file.has_plain_log(data):
+        limit = f"{LARGEST_SESSION // 1000:,} kB"
+        raise JournalRefused(
+            f"{one_line(path_of(name))} is larger than {limit} and has more than entries in its log, "
+            "so it is not changed",
+            "/work new begins another",
+        )
+    return session_file.read(name, data, with_log=False)
 
 
 def _is_named(descriptor: int, name: str, folder: int) -> bool:

@@ -41,7 +41,7 @@ LARGEST = 1_000_000
 """Bytes of a file that are read."""
 
 LARGEST_SESSION = 10_000_000
-"""The same of a session's file, whose log grows."""
+"""The same of a session's file that cannot be known by its beginning and its end."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -111,6 +111,33 @@ class WorkPlace:
             raise JournalRefused(f"{shown} is larger than {largest // 1000:,} kB, so it is not read")
         return data
 
+    def ends(self, path: str, each: int) -> tuple[bytes, bytes] | None:
+        """The beginning and the end of a long file, as of `read`; None where it is not longer than both.
+
+        Args:
+            path: As of `read`.
+            each: Bytes of the beginning, and of the end.
+
+        Raises:
+            FileNotFoundError: It is not there.
+            JournalRefused: As `read`.
+        """
+        *folders, name = path.split("/")
+        try:
+            with self.opened(*folders) as folder:
+                descriptor = fs.open_file(name, folder)
+                try:
+                    size = os.fstat(descriptor).st_size
+                    if size <= 2 * each:
+                        return None
+                    return fs.read_at(descriptor, 0, each), fs.read_at(descriptor, size - each, each)
+                finally:
+                    os.close(descriptor)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise JournalRefused(f"{one_line(path)} cannot be read: {error.strerror}") from error
+
     def files(self, kind: str) -> list[str]:
         """The names of the markdown files of `.memory/KIND`, sorted; links and hidden ones are none.
 
@@ -176,6 +203,8 @@ def make(place: WorkPlace) -> list[Path]:
     Raises:
         JournalRefused: It cannot be made, or something else has a name of it.
     """
+    from tau.journal import markdown
+
     made: list[Path] = []
     try:
         with place.opened() as root:
@@ -183,8 +212,8 @@ def make(place: WorkPlace) -> list[Path]:
                 made.append(place.folder)
         with place.opened(FOLDER) as folder:
             made += [place.folder / name for name in FOLDERS if _made_folder(name, folder)]
-            if _made_file(LONG_TERM, folder, empty_long_term()):
-                made.append(place.long_term)
+        if markdown.create(place.long_term, empty_long_term(), root=place.root):
+            made.append(place.long_term)
     except OSError as error:
         shown = one_line(str(place.folder))
         raise JournalRefused(f"{shown} cannot be made whole: {error.strerror}") from error
@@ -218,17 +247,10 @@ def write_new(place: WorkPlace, kind: str, name: str, data: bytes) -> None:
         FileExistsError: The name is taken.
         JournalRefused: It cannot be written.
     """
-    try:
-        with place.opened(FOLDER) as above:
-            _made_folder(kind, above)
-        with place.opened(FOLDER, kind) as folder:
-            if not _made_file(name, folder, data):
-                raise FileExistsError(name)
-    except FileExistsError:
-        raise
-    except OSError as error:
-        shown = one_line(f"{FOLDER}/{kind}/{name}")
-        raise JournalRefused(f"{shown} cannot be written: {error.strerror}") from error
+    from tau.journal import markdown
+
+    if not markdown.create(place.folder / kind / name, data, root=place.root):
+        raise FileExistsError(name)
 
 
 def links(place: WorkPlace, kind: str, limit: int) -> list[str]:
@@ -272,23 +294,6 @@ def _made_folder(name: str, parent: int) -> bool:
     except FileExistsError:
         os.close(fs.open_directory(name, parent))
         return False
-    return True
-
-
-def _made_file(name: str, folder: int, data: bytes) -> bool:
-    """Write a file with the modes of the person's other files; False when something has its name."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        descriptor = os.open(name, flags, 0o666, dir_fd=folder)
-    except FileExistsError:
-        return False
-    try:
-        fs.write_all(descriptor, data)
-    except OSError:
-        fs.remove_temporary(name, folder)
-        raise
-    finally:
-        os.close(descriptor)
     return True
 
 

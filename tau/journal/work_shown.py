@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from tau.display import one_line
 from tau.errors import JournalRefused
-from tau.journal import todos
+from tau.journal import todos, work_linked
 from tau.journal.fence import fenced
 from tau.journal.session_file import WorkSession
 from tau.journal.todos import Todo
+from tau.journal.work_linked import Linked
 from tau.journal.work_log import path_of
 from tau.journal.work_place import FOLDER, SECTIONS, SHOWN, WorkPlace
 
@@ -40,12 +41,14 @@ class Offer:
     Attributes:
         session: Its file.
         todo: Its active todo, where it has one that can be read.
-        problem: Why its todo cannot be read; empty when it can, or there is none.
+        problems: What of them cannot be read, and why, a line each.
+        linked: The plan and the review that its log names last.
     """
 
     session: WorkSession
     todo: Todo | None = None
-    problem: str = ""
+    problems: Sequence[str] = ()
+    linked: Sequence[Linked] = ()
 
     @property
     def last(self) -> tuple[str, ...]:
@@ -54,13 +57,19 @@ class Offer:
 
 
 def offer(place: WorkPlace, session: WorkSession) -> Offer:
-    """A session's file with its todo."""
-    if not session.todo:
-        return Offer(session)
+    """A session's file with its todo, its plan and its review."""
+    problems: list[str] = []
+    todo: Todo | None = None
+    linked: Sequence[Linked] = ()
     try:
-        return Offer(session, todos.read(place, todos.find(place, session.todo)))
+        linked = work_linked.named(place, session, problems.append)
     except JournalRefused as error:
-        return Offer(session, problem=error.line())
+        problems.append(error.line())
+    try:
+        todo = todos.read(place, todos.find(place, session.todo)) if session.todo else None
+    except JournalRefused as error:
+        problems.append(error.line())
+    return Offer(session, todo, problems, linked)
 
 
 def offered(offers: Sequence[Offer]) -> list[str]:
@@ -88,10 +97,10 @@ def headline(session: WorkSession) -> str:
 
 
 def details(offer: Offer) -> list[str]:
-    """The last entries of its log, and what is open of its todo."""
+    """The last entries of its log, its plan and its review, and what is open of its todo."""
     lines = [f"     {one_line(entry, _ENTRY)}" for entry in offer.last]
-    if offer.problem:
-        lines.append(f"     its todo: {offer.problem}")
+    lines += [f"     {each.line}" for each in offer.linked]
+    lines += [f"     {problem}" for problem in offer.problems]
     return lines + (todo_lines(offer.todo, "     ") if offer.todo is not None else [])
 
 
@@ -109,7 +118,9 @@ def for_prompt(
     session: WorkSession | None,
     todo: Todo | None,
     resumed: Sequence[str],
-    linked: Sequence[str],
+    *,
+    linked: Sequence[Linked],
+    there: Sequence[str],
 ) -> str:
     """What stands in every prompt of a project with a work log.
 
@@ -118,7 +129,8 @@ def for_prompt(
         session: The session's file in hand.
         todo: Its active todo.
         resumed: The last entries of its log as it was taken up; empty when it was begun here.
-        linked: Files of plans, todos and reviews.
+        linked: The plan and the review that belong to it.
+        there: Files of plans, todos and reviews.
     """
     sections = "\n".join(f"- {title}: {what}" for title, what in SECTIONS.items())
     blocks = [f"{_ABOUT}\nIts sections:\n{sections}"]
@@ -131,6 +143,9 @@ def for_prompt(
         if resumed:
             lines += ["Resumed; the end of its log was:", *resumed]
         blocks.append(fenced(f"work in hand {path_of(session.name)}", "\n".join(lines)))
-    if linked:
-        blocks.append(fenced("plans, todos and reviews, newest first", "\n".join(linked)))
+    blocks += [
+        fenced(f"{each.what} {each.file.path}", "\n".join([each.summary, *each.excerpt])) for each in linked
+    ]
+    if there:
+        blocks.append(fenced("plans, todos and reviews, newest first", "\n".join(there)))
     return "\n\n".join(blocks)

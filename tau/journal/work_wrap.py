@@ -15,7 +15,7 @@ from tau.journal.markdown import Markdown
 from tau.journal.session_file import WorkSession
 from tau.journal.work_log import path_of
 from tau.journal.work_place import SECTIONS, SHOWN, WISHES
-from tau.journal.wrapping import Question, WrapAsk, WrapInvalid, end_of
+from tau.journal.wrapping import Question, WrapAsk, WrapInvalid, end_of, waits, whole
 
 KEY = "memory"
 
@@ -50,22 +50,42 @@ class Distilled:
         lines: What the person is told.
         questions: What waits for their yes.
         summary: The same in a few words, for the log.
-        recorded: How many lessons.
+        changed: Whether the file was.
     """
 
     lines: list[str]
     questions: list[Question]
     summary: str
-    recorded: int
+    changed: bool
 
 
 @dataclass
 class _Done:
-    """What a change came to."""
+    """What a change came to.
 
-    recorded: list[str] = field(default_factory=list)
-    pruned: list[str] = field(default_factory=list)
+    Attributes:
+        recorded: For each lesson that is new a line when that is done, and one when it is yet to be.
+        pruned: The same of entries that were taken out.
+        refused: What was not done, a line each.
+        there: The lessons that are there now.
+        replaced: How many took the place of an entry.
+    """
+
+    recorded: list[tuple[str, str]] = field(default_factory=list)
+    pruned: list[tuple[str, str]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)
+    replaced: int = 0
+
+    @property
+    def lines(self) -> list[str]:
+        """What was done."""
+        return [line for line, _ in [*self.recorded, *self.pruned]]
+
+    @property
+    def wanted(self) -> list[str]:
+        """What would be done."""
+        return [line for _, line in [*self.recorded, *self.pruned]]
 
 
 @dataclass(frozen=True)
@@ -96,18 +116,75 @@ def read(answer: Mapping[str, Any]) -> tuple[list[tuple[str, Learned]], list[_Pr
     return wanted, [_prune_of(each) for each in _objects(answer, "prune")]
 
 
-def apply(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing) -> Distilled:
+def apply(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing, origin: str) -> Distilled:
     """Write what the model answered as one change of the long-term memory, as far as the rules let it.
+
+    After content from outside all of it waits for the person's yes; else what would replace and take out more
+    than half of what is there.
 
     Args:
         answer: Nothing of it was checked.
         long_term: The file.
         backing: Parts files by whether they were read in the session.
+        origin: What came from outside in the session; empty when nothing did.
 
     Raises:
         WrapInvalid: The answer is none that can be used; nothing was written.
         JournalRefused: The file cannot be written; it is as it was.
     """
+    passed, prunes, refused = _allowed(answer, long_term, backing)
+    document = long_term.document()
+    total = sum(
+        len(lessons.entries(document, section))
+        for title in lessons.titles(document)
+        if (section := lessons.section_of(document, title)) is not None
+    )
+    replacing = [each for each in passed if each[1].strip()]
+    all_of_it = _changed(Markdown(document.data), _Asked(passed, prunes))
+    why = waits(all_of_it.replaced + len(all_of_it.pruned), total, f"entries of {SHOWN}")
+    if origin:
+        why = f"content from outside was in this session ({origin})"
+        replacing = passed
+    later = _Asked(replacing, prunes) if why else _Asked()
+    at_once = _Asked([each for each in passed if each not in later.lessons], () if why else prunes)
+    done = long_term.change(lambda document: _changed(document, at_once))
+    foreseen = _changed(long_term.document(), later)
+    lines = [*done.lines, *refused, *done.refused, *foreseen.refused]
+    if done.lines:
+        lines.append(f"{SHOWN} was changed. {UNDONE_BY}")
+    elif not lines and not foreseen.wanted:
+        lines.append(f"{SHOWN} stays as it is: there was nothing to record or to prune")
+    questions = [_question(foreseen.wanted, why, later, long_term)] if foreseen.wanted else []
+    summary = f"{len(done.recorded)} recorded, {len(done.pruned)} pruned in {SHOWN}"
+    if questions:
+        summary += f"; {len(foreseen.wanted)} wait for a yes, since {why}"
+    return Distilled(lines, questions, summary, bool(done.lines))
+
+
+def taken(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing) -> list[str]:
+    """The lessons of an answer that the long-term memory would take, or has already; their texts.
+
+    Raises:
+        WrapInvalid: The answer is none that can be used.
+        JournalRefused: The file cannot be read.
+    """
+    passed, _, _ = _allowed(answer, long_term, backing)
+    done = _changed(long_term.document(), _Asked(passed))
+    return done.there
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Lessons, each with the entry that it replaces, and entries to take out."""
+
+    lessons: Sequence[tuple[Lesson, str]] = ()
+    prunes: Sequence[_Prune] = ()
+
+
+def _allowed(
+    answer: Mapping[str, Any], long_term: LongTerm, backing: Backing
+) -> tuple[list[tuple[Lesson, str]], list[_Prune], list[str]]:
+    """The lessons that the rules let pass, each with what it replaces; entries to take out; the refusals."""
     wanted, prunes = read(answer)
     known = long_term.titles()
     refused: list[str] = []
@@ -117,67 +194,51 @@ def apply(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing) -> D
             lesson = lessons.checked(learned.section, learned.text, learned.tag, titles=known)
             _judge(lesson, learned, scan, backing)
         except JournalRefused as error:
-            refused.append(f"Not recorded: {one_line(learned.text, 120)} — {error.line()}")
+            refused.append(f"Not recorded: {whole(learned.text)} — {error.line()}")
         else:
             passed.append((lesson, learned.replaces))
-    document = long_term.document()
-    total = sum(
-        len(lessons.entries(document, section))
-        for title in known
-        if (section := lessons.section_of(document, title)) is not None
-    )
-    asks = len(prunes) > total / 2
-    done = long_term.change(lambda document: _changed(document, passed, () if asks else prunes))
-    lines = [*done.recorded, *done.pruned, *refused, *done.refused]
-    if done.recorded or done.pruned:
-        lines.append(f"{SHOWN} was changed. {UNDONE_BY}")
-    elif not lines:
-        lines.append(f"{SHOWN} stays as it is: there was nothing to record or to prune")
-    questions = [_question(prunes, total, long_term)] if asks else []
-    summary = f"{len(done.recorded)} recorded, {len(done.pruned)} pruned in {SHOWN}"
-    return Distilled(lines, questions, summary, len(done.recorded))
+    return passed, prunes, refused
 
 
-def _changed(document: Markdown, wanted: Sequence[tuple[Lesson, str]], prunes: Sequence[_Prune]) -> _Done:
+def _changed(document: Markdown, asked: _Asked) -> _Done:
     done = _Done()
-    for lesson, replaces in wanted:
-        said = one_line(lesson.line)
+    for lesson, replaces in asked.lessons:
+        said = whole(lesson.line)
         try:
             outcome = lessons.add(document, lesson, replaces)
         except JournalRefused as error:
             done.refused.append(f"Not recorded: {said} — {error.line()}")
             continue
+        done.there.append(lesson.text)
+        where = lesson.section
         if outcome.kind == "added":
-            done.recorded.append(f"Recorded in {lesson.section}: {said}")
+            done.recorded.append((f"Recorded in {where}: {said}", f"new in {where}: {said}"))
         elif outcome.kind == "replaced":
-            done.recorded.append(f"Replaced in {lesson.section}: {outcome.replaced} → {said}")
-    for prune in prunes:
+            done.replaced += 1
+            change = f"{outcome.replaced} → {said}"
+            done.recorded.append((f"Replaced in {where}: {change}", f"replaced in {where}: {change}"))
+    for prune in asked.prunes:
         try:
             entry = lessons.find(document, prune.section, prune.entry)
         except JournalRefused as error:
-            done.refused.append(f"Not pruned: {one_line(prune.entry, 120)} — {error.line()}")
+            done.refused.append(f"Not pruned: {whole(prune.entry)} — {error.line()}")
             continue
         if entry.item is not None and entry.item.holds_more:
-            done.refused.append(f"Not pruned: {entry.shown} — it has something nested in it")
+            done.refused.append(f"Not pruned: {entry.whole} — it has something nested in it")
             continue
         lessons.take_out(document, entry)
-        done.pruned.append(
-            f"Pruned from {one_line(prune.section, 60)}: {entry.shown} — {one_line(prune.reason, 200)}"
-        )
+        change = f"{one_line(prune.section, 60)}: {entry.whole} — {one_line(prune.reason, 200)}"
+        done.pruned.append((f"Pruned from {change}", f"pruned from {change}"))
     return done
 
 
-def _question(prunes: Sequence[_Prune], total: int, long_term: LongTerm) -> Question:
-    listed = "\n".join(
-        f"    {one_line(prune.entry, 200)} — {one_line(prune.reason, 200)}" for prune in prunes
-    )
-
+def _question(wanted: Sequence[str], why: str, asked: _Asked, long_term: LongTerm) -> Question:
     def carry_out() -> list[str]:
-        done = long_term.change(lambda document: _changed(document, (), prunes))
-        return [*done.pruned, *done.refused, *([UNDONE_BY] if done.pruned else [])]
+        done = long_term.change(lambda document: _changed(document, asked))
+        return [*done.lines, *done.refused, *([UNDONE_BY] if done.lines else [])]
 
-    line = f"Waits for your yes: {len(prunes)} of the {total} entries of {SHOWN} would be pruned\n{listed}"
-    return Question(line, carry_out)
+    listed = "\n".join(f"    {line}" for line in wanted)
+    return Question(f"Waits for your yes, since {why}:\n{listed}", carry_out)
 
 
 def _judge(lesson: Lesson, learned: Learned, scan: str, backing: Backing) -> None:

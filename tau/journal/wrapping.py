@@ -10,6 +10,8 @@ from typing import Any, Protocol
 from tau.display import one_line
 from tau.errors import TauError
 
+_LONGEST = 1_000_000
+
 
 class WrapInvalid(TauError):
     """A model's answer that cannot be used; nothing was written."""
@@ -26,6 +28,7 @@ class WrapSession:
         quick: Whether the brief form is wanted.
         contexts: The contexts that the person confirmed, for `.session-log/`; empty where that is off.
         origin: What came from outside in the session, named by tools; empty when nothing did.
+        messages: How many messages were read, results of tools too.
     """
 
     session_id: str
@@ -34,6 +37,7 @@ class WrapSession:
     quick: bool = False
     contexts: tuple[str, ...] = ()
     origin: str = ""
+    messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,32 @@ class Wrapped:
     """What was written.
 
     Attributes:
-        lines: What the person is told, each naming a file where one was written or refused.
+        lines: What the person is told, each naming a file where one was written.
         questions: What waits for their yes.
+        refused: What could not be written, a line each, naming the file.
+        changed: Whether what stands in prompts was changed.
     """
 
     lines: Sequence[str] = ()
     questions: Sequence[Question] = field(default_factory=tuple)
+    refused: Sequence[str] = ()
+    changed: bool = False
+
+
+def whole(text: str) -> str:
+    """A text on one line, of which nothing is cut."""
+    return one_line(text, _LONGEST)
+
+
+def waits(count: int, total: int, of: str) -> str:
+    """Why it waits that so many entries are changed or taken out, to stand before what they are; or empty.
+
+    Args:
+        count: Entries that would be changed or taken out.
+        total: Entries that there are.
+        of: What they are, such as ``facts of acme``.
+    """
+    return f"{count} of the {total} {of} would be changed or taken out" if count > total / 2 else ""
 
 
 def end_of(text: str, most: int) -> str:

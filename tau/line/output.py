@@ -79,6 +79,14 @@ def note(text: str) -> None:
     write_lines([(text, "dim")])
 
 
+def note_columns() -> int | None:
+    """The columns that `note` writes in; None where stderr is no terminal."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
 def cut_to_width(line: str) -> str:
     """The line as one line of the terminal, cut with ``…`` where it is too long."""
     from rich.cells import cell_len, set_cell_size
@@ -244,9 +252,8 @@ def _folded(line: str) -> list[str]:
     """The line in pieces that fit into the terminal's width, all but the first indented."""
     from rich.cells import chop_cells
 
-    try:
-        width = os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):
+    width = note_columns()
+    if width is None:
         return [line]
     line = line.expandtabs(4)
     first = chop_cells(line, max(8, width))[0] if line else ""

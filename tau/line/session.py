@@ -26,7 +26,7 @@ from tau.conversation.state import (
     ToolListing,
 )
 from tau.display import one_line
-from tau.line.output import cut_to_width, note
+from tau.line.output import cut_to_width, note, note_columns
 from tau.line.own_command import waiting_lines
 from tau.sessions.attached import attached, own_text
 
@@ -81,8 +81,8 @@ async def opened(
 def show_result(result: CommandResult) -> None:
     """Render what a slash command gave, on stderr."""
     match result:
-        case Said(lines=lines, refused=refused):
-            for line in [*lines, *refused]:
+        case Said():
+            for line in [*result.within(note_columns()), *result.refused]:
                 note(line)
         case (
             SessionListing(lines=lines)

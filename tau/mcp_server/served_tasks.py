@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from tau.config.settings import Settings
 from tau.gate.patterns import closed_to
-from tau.tasks.desk import TaskDesk, TaskRow
+from tau.tasks.desk import TaskDesk
 from tau.tasks.records import when
 from tau.tasks.standing import said_counts
+from tau.tasks.views import TaskRow
 from tau.tools.task_answers import completed, created, described, marked, noted, put_away
 
 _MOST_LISTED = 50

@@ -17,11 +17,12 @@ from tau.memory import documents, goals, instructions, loading, places, project,
 from tau.memory.documents import Document
 from tau.memory.entries import Entry, Source
 from tau.memory.goals import Goal, GoalFile
-from tau.memory.history import History, NotNewest, Undone
+from tau.memory.history import History
 from tau.memory.instructions import ProjectFile
 from tau.memory.loading import Part
 from tau.memory.places import MemoryPlaces
 from tau.memory.remembering import Foreseen, Remembered
+from tau.memory.undone import NotNewest, Undone
 
 UNDONE_BY = "/memory undo takes it back"
 """Ends what the person is told of a change, where no key does that."""
@@ -242,11 +243,12 @@ class Desk:
             self._tell(f"{goals.line(goal)}: /goal done ends it, /goal resume goes on")
         return goal
 
-    def undo(self, only: str = "") -> Undone:
+    def undo(self, only: str = "", *, anyway: bool = False) -> Undone:
         """Take back the newest change of memory that stands.
 
         Args:
             only: The id of the change that it must be; empty for whichever it is.
+            anyway: Also where a file of it was edited by hand since; the edit is kept in the history.
 
         Raises:
             MemoryRefused: There is none, it is another one, a file was changed since, or `bare`; nothing was
@@ -257,7 +259,8 @@ class Desk:
             raise MemoryRefused(
                 "Nothing is undone: tau runs with --bare, which writes no memory", "`tau memory undo` does it"
             )
-        return self.history().undo(only=only)
+        going_over = Source(*self.said(), "edit") if anyway else None
+        return self.history().undo(only=only, going_over=going_over)
 
     def tells(self, entry: Entry) -> None:
         """The person is told of this change, and that they may take it back."""

@@ -17,7 +17,7 @@ from tau.display import one_line
 from tau.errors import MemoryRefused
 from tau.memory.labels import SCOPES, Scope
 
-How = Literal["manual", "automatic", "remember"]
+How = Literal["manual", "automatic", "remember", "edit"]
 Kind = Literal["added", "updated", "removed"]
 State = Literal["changing", "changed", "undone"]
 
@@ -47,7 +47,8 @@ class Source:
     Attributes:
         session: The session's name.
         messages: How many messages it held.
-        how: Whether a refinement was asked for, ran by itself, or it was one call of ``remember``.
+        how: Whether a refinement was asked for, ran by itself, or it was one call of ``remember``; ``edit``
+            is what a person wrote by hand, kept when an undo went over it.
     """
 
     session: str
@@ -87,7 +88,7 @@ class Entry:
         at: When it was made, in UTC.
         source: What it came from.
         changes: A change a file, in the order of their titles.
-        undone: Whether it was taken back.
+        undone: Whether it was taken back; an ``edit`` always was.
         folder: Where it is kept.
         interrupted: Whether its process ended on the way: the files that it did not reach are not listed.
     """
@@ -99,6 +100,13 @@ class Entry:
     undone: bool
     folder: Path
     interrupted: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What the log adds when it does not stand, else empty."""
+        if not self.undone:
+            return ""
+        return "kept" if self.source.how == "edit" else "undone"
 
     @property
     def when(self) -> str:
@@ -214,7 +222,7 @@ def log(entries: Sequence[Entry]) -> list[str]:
     for entry in entries:
         source = entry.source
         messages = f"{source.messages:,} message{'' if source.messages == 1 else 's'}"
-        marks = " (interrupted)" * entry.interrupted + " (undone)" * entry.undone
+        marks = " (interrupted)" * entry.interrupted + (f" ({entry.mark})" if entry.mark else "")
         session = one_line(source.session)
         lines.append(f"{entry.when} · session '{session}' · after {messages} · {source.how}{marks}")
         for change in entry.changes:

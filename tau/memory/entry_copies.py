@@ -68,19 +68,34 @@ def kept_bytes(path: Path) -> bytes | None:
 def difference(change: Change, folder: Path) -> Iterator[str]:
     """What a change did to its file, as the lines of a unified diff, safe to show."""
     title = one_line(change.title)
-    sides: list[list[str]] = []
+    sides: list[bytes | None] = []
     for copy, wanted in (
         (change.copy(FILES, folder), change.before),
         (change.copy(WRITTEN, folder), change.after),
     ):
-        data = b"" if wanted is None else kept_bytes(copy)
-        if data is None or (wanted is not None and digest(data) != wanted):
+        data = None if wanted is None else kept_bytes(copy)
+        if digest(data) != wanted:
             yield f"{title}: the copy {one_line(str(copy))} is damaged or gone"
             return
-        sides.append(visible(data.decode("utf-8", "replace")).splitlines(keepends=True))
-    before = title if change.before else "/dev/null"
-    after = title if change.after else "/dev/null"
-    for line in difflib.unified_diff(sides[0], sides[1], before, after):
+        sides.append(data)
+    before, after = (title if wanted else "/dev/null" for wanted in (change.before, change.after))
+    yield from unified(sides[0], sides[1], before, after)
+
+
+def unified(before: bytes | None, after: bytes | None, old: str, new: str) -> Iterator[str]:
+    """The lines of a unified diff of a file, safe to show; none when the two look the same.
+
+    Args:
+        before: What it held; None for no file.
+        after: What it holds.
+        old: What the one is called, safe to show.
+        new: What the other is called.
+    """
+    one, other = (
+        visible((data or b"").decode("utf-8", "replace")).splitlines(keepends=True)
+        for data in (before, after)
+    )
+    for line in difflib.unified_diff(one, other, old, new):
         yield line.removesuffix("\n")
         if not line.endswith("\n"):
             yield "\\ No newline at end of file"

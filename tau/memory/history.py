@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,9 @@ from tau.memory.applying import MemoryChanged, Step
 from tau.memory.documents import Document
 from tau.memory.entries import FILES, META, NEXT, WRITTEN, Change, Entry, Kind, Source, digest
 from tau.memory.entry_store import EntryStore
+from tau.memory.hand_edit import look
 from tau.memory.places import MemoryPlaces
+from tau.memory.undone import NotNewest, Undone, UndoRefused
 from tau.sessions import file_system as fs
 
 
@@ -36,85 +38,6 @@ class Write:
 
     data: bytes | None
     sentence: str
-
-
-@dataclass(frozen=True)
-class Undone:
-    """What an undo did, or would do.
-
-    Attributes:
-        entry: The change that is taken back.
-        restored: Titles of the files that hold again what they held before it.
-        removed: Titles of the files that it had added, and that are gone.
-        already: Titles of the files that were as before it already.
-    """
-
-    entry: Entry
-    restored: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    already: list[str] = field(default_factory=list)
-
-    @property
-    def lines(self) -> list[str]:
-        """What was done, as the person is told: a line for the change, then one for each file."""
-        source = self.entry.source
-        return [
-            f"Undone: the change of {self.entry.when}, session '{one_line(source.session)}', {source.how}",
-            *(f"    put back {one_line(title)}" for title in self.restored),
-            *(f"    removed {one_line(title)}" for title in self.removed),
-            *(f"    {one_line(title)} was as before already" for title in self.already),
-        ]
-
-
-class UndoRefused(MemoryRefused):
-    """A file that holds neither what the change wrote nor what was there before it; nothing was touched.
-
-    Attributes:
-        entry: The change.
-        title: The file; the first of them when there are several.
-        path_now: Where it is.
-        path_written: Where it is kept as the change wrote it; None when the change removed it.
-        path_before: Where it is kept as it was before; None when it was not there.
-    """
-
-    def __init__(self, entry: Entry, change: Change, path_now: Path, others: int) -> None:
-        written = change.copy(WRITTEN, entry.folder) if change.after else None
-        before = change.copy(FILES, entry.folder) if change.before else None
-        more = f" (and {others} more of its files)" if others else ""
-        super().__init__(
-            f"The change of {entry.when} is not undone: {one_line(change.title)} was changed since{more}",
-            f"now: {_shown(path_now)}; as that change left it: {_shown(written)}; before it:"
-            f" {_shown(before)}. Make it one of the last two and undo again",
-        )
-        self.entry = entry
-        self.title = change.title
-        self.path_now = path_now
-        self.path_written = written
-        self.path_before = before
-
-
-class NotNewest(MemoryRefused):
-    """The change that was to be undone is not the newest one that stands; nothing was touched.
-
-    Attributes:
-        stands: Whether it stands below a newer one; else it was taken back already, or its copies are gone.
-    """
-
-    def __init__(self, wanted: str, there: Sequence[Entry]) -> None:
-        entry = next((entry for entry in there if entry.id == wanted), None)
-        self.stands = entry is not None and not entry.undone
-        if entry is None:
-            super().__init__("That change of memory is not in the history any more, so it is not undone")
-        elif entry.undone:
-            super().__init__(f"The change of {entry.when} was taken back already")
-        else:
-            newer = next(other for other in there if not other.undone)
-            names = ", ".join(one_line(change.title) for change in newer.changes)
-            super().__init__(
-                f"The change of {entry.when} is not undone: memory was changed again since, by session"
-                f" '{one_line(newer.source.session)}' ({one_line(names, 200)})",
-                "/memory undo takes that back first",
-            )
 
 
 class Contents:
@@ -246,7 +169,7 @@ class History:
                 changes = tuple(
                     Change(
                         step.title,
-                        _kind(step),
+                        _kind(digest(step.before), digest(step.after)),
                         one_line(writes[step.title].sentence),
                         digest(step.before),
                         digest(step.after),
@@ -275,12 +198,14 @@ class History:
         """
         return list(islice(self._store.standing(), limit))
 
-    def undo(self, *, peek: bool = False, only: str = "") -> Undone:
+    def undo(self, *, peek: bool = False, only: str = "", going_over: Source | None = None) -> Undone:
         """Take back the newest change that was not taken back yet: each of its files, byte for byte.
 
         Args:
             peek: Only say what would be done.
             only: The id of the change that it must be; empty for whichever it is.
+            going_over: Files that were edited by hand since are taken back as well; their edits are kept in
+                the history first, as coming from this. None refuses then.
 
         Raises:
             NotNewest: It is another one; nothing was touched.
@@ -292,17 +217,76 @@ class History:
         with files.locked(self.where), self._store.opened() as history:
             self._store.settle(history)
             entry = self._newest(only)
-            undone, steps = self._undo_of(entry)
-            inner = fs.open_directory(entry.id, history)
+            undone, steps = self._undo_of(entry, going_over=going_over is not None)
+            kept = self._keep_edits(entry, steps, going_over, history) if going_over else None
             try:
-                fs.write_temporary(NEXT, inner, entries.to_meta(entry, "undone"), sync=True)
-                with applying.prepared(self.where, self._store.tag(entry.id), steps) as ready:
-                    ready.take()
-                    _finish(inner, ready)
-            finally:
-                fs.remove_temporary(NEXT, inner)  # gone already where all went well
-                os.close(inner)
-        return replace(undone, entry=replace(entry, undone=True))
+                self._take_back(entry, steps, history)
+            except applying.LeftInPart:
+                raise
+            except BaseException:
+                if kept is not None and self._stand(steps):
+                    entry_copies.drop(kept.id, history)
+                raise
+        return replace(undone, entry=replace(entry, undone=True), kept=kept)
+
+    def _take_back(self, entry: Entry, steps: Sequence[Step], history: int) -> None:
+        inner = fs.open_directory(entry.id, history)
+        try:
+            fs.write_temporary(NEXT, inner, entries.to_meta(entry, "undone"), sync=True)
+            with applying.prepared(self.where, self._store.tag(entry.id), steps) as ready:
+                ready.take()
+                _finish(inner, ready)
+        finally:
+            fs.remove_temporary(NEXT, inner)  # gone already where all went well
+            os.close(inner)
+
+    def _stand(self, steps: Sequence[Step]) -> bool:
+        """Whether every file still holds what it held before the steps."""
+        try:
+            return all(applying.read(self.where, step.title) == step.before for step in steps)
+        except OSError:
+            return False
+
+    def _keep_edits(self, entry: Entry, steps: Sequence[Step], source: Source, history: int) -> Entry | None:
+        """Keep what was edited by hand since a change, as an entry that never stands; None without edits."""
+        left = {change.title: change for change in entry.changes}
+        edits = [step for step in steps if digest(step.before) != left[step.title].after]
+        if not edits:
+            return None
+        changes = tuple(_by_hand(left[step.title], digest(step.before)) for step in edits)
+        newest = max(self._store.ids(), default="")
+        kept = self._new(changes, source, newest, undone=True)
+        before = {document.title: document.data for document in Contents(self.where).documents}
+        for step in edits:
+            before.pop(step.title, None)
+            copy = entry_copies.kept_bytes(left[step.title].copy(WRITTEN, entry.folder))
+            if copy is not None:
+                before[step.title] = copy
+        written = {step.title: step.before for step in edits if step.before is not None}
+        fresh = f".{kept.id}{entry_copies.TEMPORARY}"
+        inner = fs.make_directory(fresh, history)
+        try:
+            entry_copies.copy_all(inner, before, written, history, newest)
+            fs.write_new(META, inner, entries.to_meta(kept, "undone"), sync=True)
+            files.sync(inner)
+            fs.replace(fresh, kept.id, history)
+            files.sync(history)
+        except BaseException:
+            entry_copies.drop(fresh, history)
+            raise
+        finally:
+            os.close(inner)
+        return kept
+
+    def _new(
+        self, changes: tuple[Change, ...], source: Source, newest: str, *, undone: bool = False
+    ) -> Entry:
+        """An entry that is made now."""
+        now = datetime.now(UTC)
+        name = entries.next_id(now, newest)
+        return Entry(
+            name, now.replace(microsecond=0), source, changes, undone=undone, folder=self.folder / name
+        )
 
     def diff(self, entry: Entry) -> str:
         """What a change did, as a unified diff a file, safe to show."""
@@ -330,12 +314,9 @@ class History:
         contents: Contents,
         source: Source,
     ) -> Entry:
-        now = datetime.now(UTC)
         newest = max(self._store.ids(), default="")
-        name = entries.next_id(now, newest)
-        entry = Entry(
-            name, now.replace(microsecond=0), source, changes, undone=False, folder=self.folder / name
-        )
+        entry = self._new(changes, source, newest)
+        name = entry.id
         fresh = f".{name}{entry_copies.TEMPORARY}"
         inner = fs.make_directory(fresh, history)
         try:
@@ -377,26 +358,28 @@ class History:
         damaged = f" ({self.problems[0]})" if self.problems else ""
         raise MemoryRefused(f"There is no change of memory to undo{damaged}")
 
-    def _undo_of(self, entry: Entry) -> tuple[Undone, list[Step]]:
+    def _undo_of(self, entry: Entry, *, going_over: bool = False) -> tuple[Undone, list[Step]]:
         """What undoing an entry does, and the steps; nothing is touched."""
         undone = Undone(entry)
-        steps, differing = [], []
+        steps, differing, unreadable = [], [], False
         for change in entry.changes:
             try:
                 now = applying.read(self.where, change.title)
             except OSError:  # something else is in its place
                 differing.append(change)
+                unreadable = True
                 continue
             if digest(now) == change.before:
                 undone.already.append(change.title)
-            elif digest(now) == change.after:
-                steps.append(Step(change.title, now, self._before(change, entry)))
-                (undone.restored if change.before else undone.removed).append(change.title)
-            else:
+                continue
+            if digest(now) != change.after:
                 differing.append(change)
-        if differing:
-            path = applying.path_of(self.where, differing[0].title)
-            raise UndoRefused(entry, differing[0], path, len(differing) - 1)
+                if not going_over:
+                    continue
+            steps.append(Step(change.title, now, self._before(change, entry)))
+            (undone.restored if change.before else undone.removed).append(change.title)
+        if differing and (unreadable or not going_over):
+            raise UndoRefused(entry, [look(self.where, entry, change) for change in differing])
         return undone, steps
 
     def _before(self, change: Change, entry: Entry) -> bytes | None:
@@ -424,11 +407,17 @@ def _finish(inner: int, ready: applying.Prepared) -> None:
         raise
 
 
-def _kind(step: Step) -> Kind:
-    if step.before is None:
+def _by_hand(change: Change, now: str | None) -> Change:
+    """What a person made of a file that a change had left, by its digest now."""
+    return Change(change.title, _kind(change.after, now), "by hand", change.after, now)
+
+
+def _kind(before: str | None, after: str | None) -> Kind:
+    """What became of a file with these digests."""
+    if before is None:
         return "added"
-    return "removed" if step.after is None else "updated"
+    return "removed" if after is None else "updated"
 
 
-def _shown(path: Path | None) -> str:
-    return one_line(str(path)) if path else "not there"
+def _shown(path: Path) -> str:
+    return one_line(str(path), 1_000)

@@ -172,7 +172,7 @@ def check(
     if len(grouped) > MOST_FILES:
         raise ProposalInvalid(f"it changes {len(grouped)} files, more than {MOST_FILES}")
     checked = Checked()
-    echoes = {plain for line in instructions.splitlines() if len(plain := _plain(line)) >= _ECHOED}
+    echoes = {plain for line in instructions.splitlines() if len(plain := words_only(line)) >= _ECHOED}
     for title, group in grouped.items():
         document = there.get(title)
         if len(group) > 1 and any(operation.action != "edit" for operation in group):
@@ -344,7 +344,7 @@ def _junk(operation: Operation, before: str, echoes: set[str]) -> str:
             continue
         if _is_elision(line):
             return f"it leaves something out: {one_line(line, 60)}"
-        if _MEMORY_FENCE.match(line) or _plain(line) in echoes:
+        if _MEMORY_FENCE.match(line) or words_only(line) in echoes:
             return "it repeats what the refinement was told"
     return ""
 
@@ -380,7 +380,7 @@ def _needs_consent(document: Document, after: bytes | None, written: Collection[
 def _lines(data: bytes) -> Counter[str]:
     """The lines of a file that say something, without what only sets them off."""
     body = front_matter(data.decode("utf-8-sig", "replace"))[1]
-    return Counter(plain for line in body.splitlines() if (plain := _plain(line)))
+    return Counter(plain for line in body.splitlines() if (plain := words_only(line)))
 
 
 def _words(data: bytes) -> Counter[str]:
@@ -392,7 +392,8 @@ def _characters(words: Counter[str]) -> int:
     return sum(len(word) * count for word, count in words.items())
 
 
-def _plain(line: str) -> str:
+def words_only(line: str) -> str:
+    """A text by its words alone, so that two that say the same in other marks are the same."""
     return _MARKS.sub(" ", line).strip().casefold()
 
 

@@ -11,8 +11,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tau.config.settings import Settings
 from tau.config.trust import repository_root
 from tau.display import one_line
@@ -20,97 +18,24 @@ from tau.errors import TaskRefused
 from tau.masking import mask_content
 from tau.tasks import lifecycle
 from tau.tasks.database import Database
-from tau.tasks.imports.project import ProjectFiles, open_to_all, storable, within
+from tau.tasks.directories import Disk, disk_of, is_gone, place_in
+from tau.tasks.imports.project import ProjectFiles, open_to_all, storable
 from tau.tasks.lifecycle import Collected, Files, NoSuchTask
-from tau.tasks.records import OPEN, Counts, Task, TaskFile, file_notes, file_status, task_name
+from tau.tasks.records import Counts, Task, TaskFile, file_notes, file_status, task_name
+from tau.tasks.views import Created, Marked, TaskListing, TaskRow, TaskView
 
 if TYPE_CHECKING:
     from tau.tasks.frontier import Frontier
 
 log = logging.getLogger(__name__)
 
+_NOWHERE = Path(os.devnull, "nowhere")
+
 PERSON_SECONDS = 5.0
 """How long a person waits for other processes that hold the database."""
 
 FOLDER, FILE = "tasks", "tasks.sqlite"
 """The folder of the database in the data directory, and its name there."""
-
-
-class Created(msgspec.Struct, frozen=True):
-    """A task that was made.
-
-    Attributes:
-        task: The task.
-        others: Open tasks of the directory that have its name already.
-        collected: What was archived and purged on the way.
-    """
-
-    task: Task
-    others: Sequence[Task]
-    collected: Collected
-
-
-class Marked(msgspec.Struct, frozen=True):
-    """A file that was marked.
-
-    Attributes:
-        task: Its task, as it is now.
-        file: The file.
-        begun: Whether it was the first, which made the task active.
-        missing: Whether there is no such file now.
-    """
-
-    task: Task
-    file: TaskFile
-    begun: bool
-    missing: bool
-
-
-class TaskView(msgspec.Struct, frozen=True):
-    """A task with all that is known of it; `odd` counts files left out because no tau writes such rows."""
-
-    task: Task
-    files: Sequence[TaskFile]
-    frontier: Frontier
-    odd: int = 0
-
-
-class TaskRow(msgspec.Struct, frozen=True):
-    """A task in a listing.
-
-    Attributes:
-        task: The task.
-        counts: How many files are marked in it.
-        ahead: The size of its frontier; None for one that is finished.
-        seen: As `Frontier` has it.
-        known: Likewise.
-    """
-
-    task: Task
-    counts: Counts
-    ahead: int | None
-    seen: int
-    known: int
-
-
-class TaskListing(msgspec.Struct, frozen=True):
-    """Tasks of a directory, the one that changed last first.
-
-    Attributes:
-        rows: Those that were asked for.
-        total: How many there are.
-        odd: How many rows are left out because no tau writes such ones.
-        collected: What was put away on the way.
-        problem: Why nothing could be put away, as a line; or empty.
-        above: Where there are none, the nearest directory above, in the same repository, that has some.
-    """
-
-    rows: Sequence[TaskRow]
-    total: int = 0
-    odd: int = 0
-    collected: Collected = Collected()
-    problem: str = ""
-    above: str = ""
 
 
 def _nobody() -> str | None:
@@ -160,11 +85,12 @@ class TaskDesk:
             TaskRefused: The name is none, or the database cannot be used.
         """
         name, origin, session = task_name(mask_content(name)), mask_content(origin), self.session()
+        gone, disk = self._gone(), disk_of(self._directory)
 
         def work(connection: sqlite3.Connection) -> Created:
-            collected = self._collected(connection)
+            collected = self._collected(connection, gone)
             task, others = lifecycle.create(
-                connection, name, directory=self._kept_as, session_id=session, origin=origin
+                connection, name, directory=self._kept_as, disk=disk, session_id=session, origin=origin
             )
             return Created(task, others, collected)
 
@@ -184,7 +110,7 @@ class TaskDesk:
         """
         known = file_status(status)
         kept = file_notes(mask_content(notes)) if notes is not None else None
-        real, place = self._place(path)
+        real, place = place_in(self._directory, path)
 
         def work(connection: sqlite3.Connection) -> tuple[Task, Task, TaskFile]:
             before = self._find(connection, wanted)
@@ -194,8 +120,12 @@ class TaskDesk:
         before, task, file = self._database.write(work)
         return Marked(task, file, before.state == "created", not os.path.lexists(real))
 
-    def complete(self, wanted: str) -> tuple[Task, bool]:
+    def complete(self, wanted: str, *, everywhere: bool = False) -> tuple[Task, bool]:
         """Complete a task, by id or name.
+
+        Args:
+            wanted: The task.
+            everywhere: Whether it may be one of another directory.
 
         Returns:
             The task as it is now, and whether it was not completed before.
@@ -204,32 +134,44 @@ class TaskDesk:
             TaskRefused: There is no such task, it is archived, or the database cannot be used.
         """
         return self._database.write(
-            lambda connection: lifecycle.complete(connection, self._find(connection, wanted))
+            lambda connection: lifecycle.complete(
+                connection, self._find(connection, wanted, everywhere=everywhere)
+            )
         )
 
-    def view(self, wanted: str, *, closed: Callable[[str], bool] = open_to_all) -> TaskView:
+    def view(
+        self, wanted: str, *, closed: Callable[[str], bool] = open_to_all, everywhere: bool = False
+    ) -> TaskView:
         """A task, by id or name, with its files and its frontier. Nothing is changed.
 
         Args:
             wanted: The task.
             closed: Whether reading a file waits for the person, given its path relative to the directory;
                 what such a file imports is not read.
+            everywhere: As of `complete`.
 
         Raises:
             TaskRefused: There is no such task, or the database cannot be used.
         """
-        task, found = self._with_files(wanted)
-        return TaskView(task, found.files, self._frontiers([found.files], closed)[0], found.odd)
+        task, found = self._with_files(wanted, everywhere=everywhere)
+        (frontier,) = self._frontiers([(task, found.files)], closed)
+        where = None if task.directory == self._kept_as else task.directory
+        return TaskView(task, found.files, frontier, found.odd, where)
 
-    def file(self, wanted: str, path: str) -> tuple[Task, TaskFile]:
+    def file(self, wanted: str, path: str, *, everywhere: bool = False) -> tuple[Task, TaskFile]:
         """A task, by id or name, and a file that was marked in it. Nothing is changed.
+
+        Args:
+            wanted: The task.
+            path: As of `mark`.
+            everywhere: As of `complete`.
 
         Raises:
             TaskRefused: There is no such task, or no such file in it, or the database cannot be used.
         """
-        task, found = self._with_files(wanted)
+        task, found = self._with_files(wanted, everywhere=everywhere)
         by_path = {file.path: file for file in found.files}
-        file = by_path.get(path) or by_path.get(self._place(path)[1])
+        file = by_path.get(path) or by_path.get(place_in(self._root(task), path)[1])
         if file is None:
             raise TaskRefused(f"{one_line(path, 120)} was not marked in {task.title}")
         return task, file
@@ -252,9 +194,9 @@ class TaskDesk:
                 return wanted, text[end:].strip()
         return text, ""
 
-    def _with_files(self, wanted: str) -> tuple[Task, Files]:
+    def _with_files(self, wanted: str, *, everywhere: bool) -> tuple[Task, Files]:
         def work(connection: sqlite3.Connection) -> tuple[Task, Files]:
-            task = self._find(connection, wanted)
+            task = self._find(connection, wanted, everywhere=everywhere)
             return task, lifecycle.files(connection, task.id)
 
         found = self._database.read(work, None)
@@ -263,7 +205,12 @@ class TaskDesk:
         return found
 
     def listing(
-        self, *, closed: Callable[[str], bool] = open_to_all, first: int = 0, most: int | None = None
+        self,
+        *,
+        closed: Callable[[str], bool] = open_to_all,
+        first: int = 0,
+        most: int | None = None,
+        everywhere: bool = False,
     ) -> TaskListing:
         """The tasks of the directory, after a collection, also where nothing can be put away now.
 
@@ -271,6 +218,7 @@ class TaskDesk:
             closed: As for `view`.
             first: So many are left out.
             most: At most so many; None for all.
+            everywhere: Whether those of other directories are listed, too, directory by directory.
 
         Raises:
             TaskRefused: The database cannot be used.
@@ -279,33 +227,44 @@ class TaskDesk:
             return TaskListing([])
         collected, problem = Collected(), ""
         try:
-            collected = self._database.write(self._collected)
+            collected = self.collect()
         except TaskRefused as error:
             problem = error.line()
 
         def work(
             connection: sqlite3.Connection,
         ) -> tuple[list[tuple[Task, Counts, list[TaskFile]]], int, int]:
-            tasks, odd = lifecycle.of_directory(connection, self._kept_as)
+            tasks, odd = lifecycle.of_directory(connection, None if everywhere else self._kept_as)
             shown = tasks[first:] if most is None else tasks[first : first + most]
             counts = lifecycle.counts(connection, shown)
-            found = [(task, counts[task.id], lifecycle.files(connection, task.id).files) for task in shown]
-            return found, len(tasks), odd
+            # What is finished has no frontier in a list: there are more and more of such tasks.
+            files = {task.id: lifecycle.files(connection, task.id).files for task in shown if task.is_open}
+            return [(task, counts[task.id], files.get(task.id, [])) for task in shown], len(tasks), odd
 
         none: list[tuple[Task, Counts, list[TaskFile]]] = []
         found, total, odd = self._database.read(work, (none, 0, 0))
-        frontiers = self._frontiers([files for _, _, files in found], closed)
-        rows = [
-            TaskRow(
-                task,
-                counts,
-                ahead=len(frontier.ahead) if task.state in OPEN else None,
-                seen=frontier.seen,
-                known=frontier.known,
-            )
-            for (task, counts, _), frontier in zip(found, frontiers, strict=True)
+        unfinished = [(task, files) for task, _, files in found if task.is_open]
+        frontiers = {
+            task.id: frontier
+            for (task, _), frontier in zip(unfinished, self._frontiers(unfinished, closed), strict=True)
+        }
+        rows = [TaskRow(task, counts, frontiers.get(task.id)) for task, counts, _ in found]
+        if everywhere:
+            rows = self._by_directory(rows)
+        above = "" if total or everywhere else self._above()
+        return TaskListing(rows, total, odd, collected, problem, above, everywhere)
+
+    def _by_directory(self, rows: Sequence[TaskRow]) -> list[TaskRow]:
+        """Rows with their directories, those of one together, the directory that changed last first."""
+        by_directory: dict[str, list[TaskRow]] = {}
+        for row in rows:
+            by_directory.setdefault(row.task.directory, []).append(row)
+        return [
+            TaskRow(row.task, row.counts, row.frontier, directory or "no directory that is known", is_there)
+            for directory, some in by_directory.items()
+            for is_there in [self._root(some[0].task).is_dir()]
+            for row in some
         ]
-        return TaskListing(rows, total, odd, collected, problem, "" if total else self._above())
 
     def _above(self) -> str:
         """The nearest directory above this one that has tasks, up to the root of its repository; or empty."""
@@ -327,7 +286,8 @@ class TaskDesk:
         """
         if not os.path.lexists(self.path):
             return Collected()
-        return self._database.write(self._collected)
+        gone = self._gone()
+        return self._database.write(lambda connection: self._collected(connection, gone))
 
     def open_tasks(self) -> list[tuple[Task, Counts]]:
         """The open tasks of the directory, the one that changed last first. Nothing is changed.
@@ -354,48 +314,45 @@ class TaskDesk:
             lambda connection: lifecycle.of_directory(connection, self._kept_as).tasks, none
         )
 
-    def _collected(self, connection: sqlite3.Connection) -> Collected:
-        collected = lifecycle.collect(connection, self._kept_as, max_age_days=self._max_age_days)
+    def _gone(self) -> list[str]:
+        """The other directories that are gone and have tasks to be put away; not asked in a transaction."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, Disk]:
+            return lifecycle.overdue_elsewhere(connection, self._kept_as, max_age_days=self._max_age_days)
+
+        none: dict[str, Disk] = {}
+        return [place for place, disk in self._database.read(work, none).items() if is_gone(place, disk)]
+
+    def _collected(self, connection: sqlite3.Connection, gone: Sequence[str]) -> Collected:
+        collected = lifecycle.collect(connection, self._kept_as, max_age_days=self._max_age_days, gone=gone)
         if collected != Collected():
-            log.info("Tasks: %d archived, %d purged", collected.archived, collected.purged)
+            log.info("Tasks: %s", collected)
         return collected
 
-    def _find(self, connection: sqlite3.Connection, wanted: str) -> Task:
-        task = lifecycle.find(connection, wanted, self._kept_as)
-        if task.directory != self._kept_as:
+    def _find(self, connection: sqlite3.Connection, wanted: str, *, everywhere: bool = False) -> Task:
+        task = lifecycle.find(connection, wanted, None if everywhere else self._kept_as)
+        if task.directory != self._kept_as and not everywhere:
             where = one_line(task.directory) or "no directory that is known"
-            raise TaskRefused(f"The task {task.title} is of another directory: {where}", "start tau there")
+            ends = f"tau tasks done --all {task.id} ends it"
+            hint = "start tau there" if self._root(task).is_dir() else f"that is not there; {ends}"
+            raise TaskRefused(f"The task {task.title} is of another directory: {where}", hint)
         return task
 
+    def _root(self, task: Task) -> Path:
+        """The directory of a task; where it is not known, one that is not there."""
+        if task.directory == self._kept_as:
+            return self._directory
+        return Path(task.directory) if task.directory.startswith("/") else _NOWHERE
+
     def _frontiers(
-        self, tasks: Sequence[Sequence[TaskFile]], closed: Callable[[str], bool]
+        self, tasks: Sequence[tuple[Task, Sequence[TaskFile]]], closed: Callable[[str], bool]
     ) -> list[Frontier]:
-        """The frontiers of tasks, each given by its files."""
+        """The frontiers of tasks with their files."""
+        if not tasks:
+            return []
         from tau.tasks.frontier import compute
         from tau.tasks.import_cache import ImportCache
 
-        project = ProjectFiles(self._directory, closed)
+        projects = {root: ProjectFiles(root, closed) for root in {self._root(task) for task, _ in tasks}}
         with closing(ImportCache(self._imports)) as cache:
-            return [compute(files, project, cache) for files in tasks]
-
-    def _place(self, path: str) -> tuple[Path, str]:
-        """The file of the directory that a path means: its real path, and what is kept of it."""
-        shown = one_line(path, 120)
-        if not path.strip():
-            raise TaskRefused("A file to be marked needs a path", "relative to the directory tau works in")
-        try:
-            real = Path(os.path.realpath(self._directory / path))
-            place = within(str(real), str(self._directory))
-            if place is None and real != self._directory:
-                raise TaskRefused(
-                    f"{shown} leads out of {one_line(str(self._directory))}", "only files in it are marked"
-                )
-            (place or "").encode()
-            is_directory = place is None or real.is_dir()
-        except ValueError as error:  # a NUL, or bytes that are no UTF-8
-            raise TaskRefused(f"'{shown}' cannot be the path of a file") from error
-        except OSError as error:  # too long for one, or in a folder that may not be entered
-            raise TaskRefused(f"'{shown}' cannot be looked at: {error.strerror or error}") from error
-        if place is None or is_directory:
-            raise TaskRefused(f"{shown} is a directory", "mark the files in it that were looked at")
-        return real, place
+            return [compute(files, projects[self._root(task)], cache) for task, files in tasks]

@@ -15,11 +15,15 @@ from tau.display import one_line
 from tau.errors import TaskRefused
 from tau.masking import mask_content
 from tau.tasks.database import HERE
+from tau.tasks.directories import Disk
 from tau.tasks.records import OPEN, STATUSES, Counts, State, Status, Task, TaskFile, now
 
 DAY_MS = 86_400_000
 SHORTEST_BEGINNING = 4
 """Characters of a name or an id that may stand for all of it."""
+
+GONE_DAYS = 30
+"""Days that tasks of a directory that is gone stay at least."""
 
 _MOST_NAMED = 20
 _COLUMNS = "id, name, state, created_at, updated_at, session_id, metadata_json"
@@ -33,10 +37,21 @@ class NoSuchTask(TaskRefused):
 
 
 class Collected(msgspec.Struct, frozen=True):
-    """How many tasks a collection archived, and how many it purged."""
+    """What a collection put away.
+
+    Attributes:
+        archived: How many tasks of the directory it archived.
+        purged: How many it purged.
+        gone: The other directories that are gone and had tasks that were archived or purged.
+        gone_archived: How many of those were archived.
+        gone_purged: How many of those were purged.
+    """
 
     archived: int = 0
     purged: int = 0
+    gone: Sequence[str] = ()
+    gone_archived: int = 0
+    gone_purged: int = 0
 
 
 class Tasks(NamedTuple):
@@ -53,14 +68,49 @@ class Files(NamedTuple):
     odd: int
 
 
-def collect(connection: sqlite3.Connection, directory: str, *, max_age_days: int) -> Collected:
+def collect(
+    connection: sqlite3.Connection, directory: str, *, max_age_days: int, gone: Sequence[str] = ()
+) -> Collected:
     """Purge what was completed or archived so many days ago, and archive what was created and never begun.
 
-    Only in one directory: another one may be configured to keep its tasks for longer. A task that is active
-    stays, however old it is.
+    Only in one directory, and in those that are gone: another one may be configured to keep its tasks for
+    longer. A task that is active stays, however old it is.
+
+    Args:
+        connection: In a transaction.
+        directory: The directory.
+        max_age_days: Days without a change; for directories that are gone, `GONE_DAYS` if that is more.
+        gone: Directories that are gone.
     """
+    archived, purged = _put_away(connection, directory, max_age_days)
+    put_away = {each: _put_away(connection, each, max(max_age_days, GONE_DAYS)) for each in gone}
+    had = {each: counts for each, counts in put_away.items() if any(counts)}
+    return Collected(
+        archived,
+        purged,
+        tuple(had),
+        sum(counts[0] for counts in had.values()),
+        sum(counts[1] for counts in had.values()),
+    )
+
+
+def overdue_elsewhere(
+    connection: sqlite3.Connection, directory: str, *, max_age_days: int
+) -> dict[str, Disk]:
+    """The other directories in which something is to be put away if they are gone, and their file systems."""
+    due = now() - max(max_age_days, GONE_DAYS) * DAY_MS
+    sql = (
+        f"SELECT {_COLUMNS} FROM tasks WHERE state != 'active' AND updated_at <= ? "  # noqa: S608 - constants
+        f"AND {HERE} != ?"
+    )
+    tasks = [_task(row) for row in connection.execute(sql, [due, directory])]
+    return {task.directory: task.disk for task in tasks if task is not None and task.disk is not None}
+
+
+def _put_away(connection: sqlite3.Connection, directory: str, days: int) -> tuple[int, int]:
+    """Archive and purge what is due in a directory. Returns how many of each."""
     at = now()
-    due = at - max_age_days * DAY_MS
+    due = at - days * DAY_MS
     purged = connection.execute(
         f"DELETE FROM tasks WHERE {HERE} = ? AND state IN ('completed', 'archived') "  # noqa: S608 - constants
         "AND updated_at <= ?",
@@ -71,11 +121,17 @@ def collect(connection: sqlite3.Connection, directory: str, *, max_age_days: int
         "AND state = 'created' AND updated_at <= ?",
         [at, directory, due],
     ).rowcount
-    return Collected(archived, purged)
+    return archived, purged
 
 
 def create(
-    connection: sqlite3.Connection, name: str, *, directory: str, session_id: str | None, origin: str
+    connection: sqlite3.Connection,
+    name: str,
+    *,
+    directory: str,
+    disk: Disk | None,
+    session_id: str | None,
+    origin: str,
 ) -> tuple[Task, list[Task]]:
     """Make a task.
 
@@ -83,6 +139,7 @@ def create(
         connection: In a transaction.
         name: Its name.
         directory: What it is about.
+        disk: The file system that it is on; None where that cannot be said.
         session_id: The session that makes it.
         origin: As `Task` has it.
 
@@ -94,7 +151,9 @@ def create(
     there = of_directory(connection, directory).tasks
     others = [task for task in there if task.name == name and task.state in OPEN]
     at = now()
-    kept = {"directory": directory, **({"origin": origin} if origin else {})}
+    kept: dict[str, object] = {"directory": directory}
+    kept |= {"origin": origin} if origin else {}
+    kept |= {"disk": disk} if disk is not None else {}
     metadata = msgspec.json.encode(kept).decode()
     task = Task(str(uuid4()), name, "created", at, at, session_id, metadata)
     connection.execute(
@@ -104,10 +163,10 @@ def create(
     return task, others
 
 
-def find(connection: sqlite3.Connection, wanted: str, directory: str) -> Task:
+def find(connection: sqlite3.Connection, wanted: str, directory: str | None) -> Task:
     """A task by its id, or among those of a directory by its name or a beginning of its name or id.
 
-    Of several with one name, the one that is open is meant.
+    Where the directory is None, it is among all. Of several with one name, the one that is open is meant.
 
     Raises:
         NoSuchTask: There is none.
@@ -131,7 +190,7 @@ def find(connection: sqlite3.Connection, wanted: str, directory: str) -> Task:
     if len(chosen) == 1:
         return chosen[0]
     if not chosen:
-        raise NoSuchTask(shown, f" in {one_line(directory)}")
+        raise NoSuchTask(shown, " of any directory" if directory is None else f" in {one_line(directory)}")
     if named:
         ids = ", ".join(f"{task.id} ({task.state})" for task in chosen[:_MOST_NAMED])
         raise TaskRefused(f"There are {len(chosen)} tasks '{shown}'", f"say which by its id: {ids}")
@@ -152,14 +211,16 @@ def _storable(text: str) -> bool:
     return True
 
 
-def of_directory(connection: sqlite3.Connection, directory: str) -> Tasks:
-    """The tasks of a directory, the one that changed last first."""
+def of_directory(connection: sqlite3.Connection, directory: str | None) -> Tasks:
+    """The tasks of a directory, or where that is None of all, the one that changed last first."""
+    where = "" if directory is None else f"WHERE {HERE} = ?"
     sql = (
-        f"SELECT {_COLUMNS} FROM tasks WHERE {HERE} = ? "  # noqa: S608 - constants only
+        f"SELECT {_COLUMNS} FROM tasks {where} "  # noqa: S608 - constants only
         "ORDER BY updated_at DESC, created_at DESC, id"
     )
-    rows = connection.execute(sql, [directory]).fetchall()
-    tasks = [task for row in rows if (task := _task(row)) is not None and task.directory == directory]
+    rows = connection.execute(sql, [] if directory is None else [directory]).fetchall()
+    found = [task for row in rows if (task := _task(row)) is not None]
+    tasks = [task for task in found if directory is None or task.directory == directory]
     return Tasks(tasks, len(rows) - len(tasks))
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from wcwidth import wcswidth
 
 from tau.display import one_line
-from tau.tasks.desk import TaskView
+from tau.tasks.views import TaskView
 
-WIDTH = 76
 _DEEPEST = 9
 _LEAVES = 6
 _SHORTEST_NOTE = 14
@@ -26,7 +25,7 @@ _LEGEND = (
 )
 
 
-def draw(view: TaskView, *, width: int = WIDTH, most: int = 60) -> list[str]:
+def draw(view: TaskView, width: int, *, most: int = 60) -> list[str]:
     """The picture of a task, and what its signs mean.
 
     Each explored file stands above what it imports of the project, once; where it is imported again, a sign
@@ -34,7 +33,7 @@ def draw(view: TaskView, *, width: int = WIDTH, most: int = 60) -> list[str]:
 
     Args:
         view: The task.
-        width: Columns of a line, at least 40.
+        width: Columns of a line, at least 24.
         most: Lines of the picture itself; what is left out is counted.
     """
     drawing = _Drawing(view, width)
@@ -46,7 +45,19 @@ def draw(view: TaskView, *, width: int = WIDTH, most: int = 60) -> list[str]:
     if left > 0:
         lines.append(f" … {left:,} more line{'' if left == 1 else 's'}")
     signs = [f"{sign} {meaning}" for sign, meaning in _LEGEND if sign in drawing.used]
-    return [*lines, "", " " + "   ".join(signs)]
+    return [*lines, "", *packed(signs, width, between="   ", indent=" ")]
+
+
+def packed(parts: Sequence[str], width: int, *, between: str, indent: str) -> list[str]:
+    """Parts in as few lines as hold them, none of which is broken, but for one that is a line too long."""
+    lines: list[str] = []
+    for part in parts:
+        more = f"{lines[-1]}{between}{part}" if lines else ""
+        if lines and wcswidth(more) <= width:
+            lines[-1] = more
+        else:
+            lines.append(cut(indent + part, width))
+    return lines
 
 
 def beside(drawn: Sequence[tuple[str, str]], width: int) -> list[str]:

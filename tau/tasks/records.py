@@ -10,6 +10,7 @@ import msgspec
 
 from tau.display import one_line, visible
 from tau.errors import TaskRefused
+from tau.tasks.directories import Disk
 
 State: TypeAlias = Literal["created", "active", "completed", "archived"]
 Status: TypeAlias = Literal["explored", "skipped", "flagged"]
@@ -45,22 +46,34 @@ class Task(msgspec.Struct, frozen=True):
     metadata: str | None
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is not finished."""
+        return self.state in OPEN
+
+    @property
     def directory(self) -> str:
         """The real path of the directory it is about; empty where it is not known."""
-        return self._kept("directory")
+        return _text(self._kept("directory"))
 
     @property
     def origin(self) -> str:
         """From where content came in before it was named; empty where none did."""
-        return self._kept("origin")
+        return _text(self._kept("origin"))
 
-    def _kept(self, key: str) -> str:
+    @property
+    def disk(self) -> Disk | None:
+        """The file system that its directory was on; None where it is not known."""
+        try:
+            return msgspec.convert(self._kept("disk"), Disk)
+        except msgspec.ValidationError:
+            return None
+
+    def _kept(self, key: str) -> object:
         try:
             kept = msgspec.json.decode(self.metadata or "{}", type=dict[str, object])
         except msgspec.MsgspecError:
-            return ""
-        found = kept.get(key)
-        return found if isinstance(found, str) else ""
+            return None
+        return kept.get(key)
 
     @property
     def title(self) -> str:
@@ -90,6 +103,15 @@ class Counts(msgspec.Struct, frozen=True):
     explored: int = 0
     skipped: int = 0
     flagged: int = 0
+
+    @property
+    def marked(self) -> int:
+        """All of them."""
+        return self.explored + self.skipped + self.flagged
+
+
+def _text(found: object) -> str:
+    return found if isinstance(found, str) else ""
 
 
 def now() -> int:

@@ -26,9 +26,10 @@ DESCRIPTION = (
     "when the person states a preference or a rule (signal strong: I prefer, always, never), or changes or "
     "turns back what was done (signal medium: the rule behind it). What you only notice is weak and "
     "is refused: wait until the person confirms it. Write insight, not what happened. A medium lesson about "
-    "code is written only with files that you read in this session and that back it. It is one line; most "
-    "need no tag. Read its section in your instructions: what is there is not written twice; "
-    "what contradicts an entry with the same tag, or none, names it in replaces; with another tag both stay."
+    "code, and any Code Observation, is written only with files that you read in this session and that back "
+    "it. It is one line; most need no tag. Read its section in your instructions: what is there is not "
+    "written twice; what contradicts an entry with the same tag, or none, names it in replaces; with another "
+    "tag both stay."
 )
 ARGUMENTS: dict[str, Any] = {
     "section": {

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tau.display import one_line, visible
 from tau.masking import mask_content
-from tau.tasks.desk import Created, Marked, TaskListing, TaskView
 from tau.tasks.frontier import Ahead, Frontier
 from tau.tasks.lifecycle import Collected
 from tau.tasks.records import STATUSES, Task, TaskFile, when
+from tau.tasks.views import Created, Marked, TaskListing, TaskView
 
 _MOST_AHEAD = 20
 _MOST_IMPORTERS = 3
@@ -46,8 +46,17 @@ def put_away(listing: TaskListing) -> list[str]:
 
 def _collected(collected: Collected) -> list[str]:
     did = [(collected.archived, "archived"), (collected.purged, "purged")]
-    told = " and ".join(f"{count:,} {what}" for count, what in did if count)
-    return [f"Old tasks of this directory were put away: {told}."] if told else []
+    lines = [f"Old tasks of this directory were put away: {told}."] if (told := _told(did)) else []
+    if collected.gone:
+        count = len(collected.gone)
+        whose = "a directory that is" if count == 1 else f"{count:,} directories that are"
+        did = [(collected.gone_archived, "archived"), (collected.gone_purged, "purged")]
+        lines.append(f"Old tasks of {whose} gone were put away: {_told(did)}.")
+    return lines
+
+
+def _told(did: Sequence[tuple[int, str]]) -> str:
+    return " and ".join(f"{count:,} {what}" for count, what in did if count)
 
 
 def marked(mark: Marked) -> str:

@@ -264,8 +264,7 @@ class TauApp(App[None]):
         """With nothing selected: put the draft away, else cancel what runs, else leave at a second press."""
         screen = self.screen
         if not isinstance(screen, ChatScreen):
-            leave = key_of(self.keys, "leave")
-            self._say(f"Esc goes back, {leave} leaves" if leave else "Esc goes back")
+            self._say(f"{key_of(self.keys, 'back')} goes back, {key_of(self.keys, 'leave')} leaves")
             return
         if screen.questions.panel is not None:  # the draft lies behind it
             screen.action_cancel()

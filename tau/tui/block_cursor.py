@@ -153,17 +153,20 @@ class BlockCursor:
     # What is done ------------------------------------------------------------------------------
 
     @property
-    def letters(self) -> str:
-        """The letters that do something here."""
+    def can(self) -> frozenset[str]:
+        """The names of the actions that do something here."""
         if self._at is None:
-            return ""
-        has_code = self._at.piece is None and self._at.block.pieces
-        may_edit = self._prompt() is not None
-        return f"c{'y' if has_code else ''}{'e' if may_edit else ''}op"
+            return frozenset()
+        can = {"block-copy", "block-editor", "block-quote"}
+        if self._at.piece is None and self._at.block.pieces:
+            can.add("block-code")
+        if self._prompt() is not None:
+            can.add("block-resend")
+        return frozenset(can)
 
     @property
     def opens(self) -> bool:
-        """Whether Enter opens or closes what is under it."""
+        """Whether what is under it can be opened and closed."""
         return self._at is not None and self._at.piece is None and self._at.block.opens
 
     def turn(self) -> None:
@@ -173,18 +176,18 @@ class BlockCursor:
             self._describe()
             self._screen.call_after_refresh(self._show)
 
-    def do(self, letter: str) -> None:
-        """Do what a letter stands for."""
-        match letter:
-            case "c":
+    def do(self, action: str) -> None:
+        """Do something with what is under it, by the name of the action."""
+        match action:
+            case "block-copy":
                 self.copy()
-            case "y":
+            case "block-code":
                 self._copy_piece()
-            case "e":
+            case "block-resend":
                 self._edit()
-            case "o":
+            case "block-editor":
                 self._open_in_editor()
-            case "p":
+            case "block-quote":
                 self._quote()
 
     def copy(self) -> None:
@@ -266,7 +269,7 @@ class BlockCursor:
             following = self._next_piece % len(pieces)
             count = f" {following + 1} of {len(pieces)}" if len(pieces) > 1 else ""
             code = f"{pieces[following].name}{count}"
-        self._bar.describe(name, code, opens=self.opens, is_open=block.is_open, letters=self.letters)
+        self._bar.describe(name, code, opens=self.opens, is_open=block.is_open, can=self.can)
 
 
 def _stops(block: Block) -> list[Stop]:

@@ -25,6 +25,9 @@ NOT_DURING_A_TURN = ("/resume", "/new", "/undo", "/rewind", "/fork", "/compact",
 COPIES = ("/undo", "/rewind", "/fork")
 """Commands that take a while in a long session."""
 
+SOON = 0.2
+"""Seconds after which a command that still runs is said to."""
+
 
 class Commands:
     """The commands of the conversation on a screen."""
@@ -33,6 +36,7 @@ class Commands:
         self._screen = screen
         self._under_way = 0
         self._copying = 0
+        self._beside_count = 0
 
     @property
     def under_way(self) -> bool:
@@ -43,6 +47,11 @@ class Commands:
     def copying(self) -> bool:
         """Whether messages are copied into another session, which the person may cancel."""
         return self._copying > 0
+
+    @property
+    def beside(self) -> bool:
+        """Whether a command runs that nothing waits for."""
+        return self._beside_count > 0
 
     def run(self, line: str, *, typed: bool = False) -> None:
         """Run a slash command; one that was typed and must wait for the turn goes back into the prompt."""
@@ -66,13 +75,24 @@ class Commands:
         screen = self._screen
         word = line.split(maxsplit=1)[0].lower()
         if word not in NOT_DURING_A_TURN:
-            await self._show(await screen.conversation.command(line))
+            await self._show(await self._beside(screen.conversation.command(line)))
         elif screen.busy:
             await self._busy()
             if typed:
                 screen.prompt.give_back(line)
         else:
             await self._run_alone(screen.conversation.command(line), word)
+
+    async def _beside(self, command: Awaitable[CommandResult]) -> CommandResult:
+        """Run a command that nothing waits for; where it takes a moment, the status row says that it runs."""
+        self._beside_count += 1
+        soon = self._screen.set_timer(SOON, self._screen.show_activity)
+        try:
+            return await command
+        finally:
+            soon.stop()
+            self._beside_count -= 1
+            self._screen.show_activity()
 
     async def _run_alone(self, command: Awaitable[CommandResult], word: str) -> None:
         from tau.conversation import state as results
@@ -110,10 +130,10 @@ class Commands:
 
         screen = self._screen
         match result:
-            case results.Said(lines, refused=refused):
-                if lines:
+            case results.Said():
+                if lines := result.within(screen.chat.scrollable_content_region.width - LinesRow.MARGIN):
                     await screen.chat.add(LinesRow(with_key("\n".join(lines), screen.keys)))
-                for line in refused:
+                for line in result.refused:
                     await screen.notice(line, "warning")
                 screen.chat.to_end()
             case results.Refused(line):

@@ -321,8 +321,8 @@ class Completion:
             for candidate in found
         ]
         take = "take, or open a directory" if query.kind == "file" else "take"
-        actions = in_words(self._screen.keys, [("complete", take), ("cancel", "close")])
-        self._list.show(choices, cursor, [("↑↓", "choose"), *actions])
+        actions = [("list-up list-down", "choose"), ("complete", take), ("back", "close")]
+        self._list.show(choices, cursor, in_words(self._screen.keys, actions))
 
     def _is_command(self, typed: str) -> bool:
         from tau.conversation.commands import COMMANDS

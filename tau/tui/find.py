@@ -1,4 +1,4 @@
-"""Ctrl+F: finds words in the conversation, on the screen and above it, and goes from match to match."""
+"""Finds words in the conversation, on the screen and above it, and goes from match to match."""
 
 from __future__ import annotations
 

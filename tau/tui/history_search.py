@@ -1,4 +1,4 @@
-"""Ctrl+R: finds what was sent before, letter by letter, in this directory or in all."""
+"""Finds what was sent before, letter by letter, in this directory or in all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Input, Static
 
 from tau.display import one_line
@@ -37,11 +37,16 @@ class SearchField(Input):
     """What is searched for, in place of the draft."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bound({"history": "move(1)", "cancel": "leave"}),
-        Binding("up", "move(-1)", show=False),
-        Binding("down", "move(1)", show=False),
-        Binding("tab", "widen", show=False),
-        Binding("enter", "take", show=False),
+        *bound(
+            {
+                "back": "leave",
+                "choose": "take",
+                "list-up": "move(-1)",
+                "list-down": "move(1)",
+                "history": "move(1)",
+                "other-side": "widen",
+            }
+        )
     ]
 
     def __init__(self, search: HistorySearch, keys: Keys) -> None:
@@ -193,12 +198,12 @@ class HistorySearch:
         note = "Nothing found" if found.complete else "Searching…"
         rows = [_row(hit, everywhere=everywhere) for hit in found.hits]
         keys = [
-            ("Enter", "take"),
-            ("↑↓", "older, newer"),
-            ("Tab", "this directory" if everywhere else "all directories"),
-            *in_words(self._screen.keys, [("cancel", "back")]),
+            ("choose", "take"),
+            ("list-up list-down", "older, newer"),
+            ("other-side", "this directory" if everywhere else "all directories"),
+            ("back", "back"),
         ]
-        self._list.show(rows, cursor, keys, note)
+        self._list.show(rows, cursor, in_words(self._screen.keys, keys), note)
 
     def _say_where(self) -> None:
         if self._field is not None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from textual.binding import Binding, BindingsMap
 from textual.dom import DOMNode
+from textual.events import Key
 
-from tau.config.keys import BY_NAME, listed
+from tau.config.actions import BY_NAME
+from tau.config.keys import listed
 
 Keys = Mapping[str, tuple[str, ...]]
 """The keys of every action, by its name; see `tau.config.keys.in_force`."""
+
+SCROLLING: Mapping[str, str] = {
+    "list-up": "scroll_up",
+    "list-down": "scroll_down",
+    "list-page-up": "page_up",
+    "list-page-down": "page_down",
+    "list-top": "scroll_home",
+    "list-end": "scroll_end",
+}
+"""What scrolls a view, in Textual's words, by the names of actions."""
 
 
 def key_of(keys: Keys, name: str) -> str:
@@ -28,6 +40,17 @@ def hint(node: DOMNode, name: str, does: str) -> str:
     """What the key in force for an action does, behind a fact of a line; empty where no key does it."""
     key = key_of(in_use(node), name)
     return f" · {key} {does}" if key else ""
+
+
+def by_key(keys: Keys, names: Iterable[str]) -> dict[str, str]:
+    """The names of these actions by the keys in force for them."""
+    return {key: name for name in names for key in keys[name]}
+
+
+def pressed(event: Key) -> str:
+    """A pressed key as settings name it: a letter is the same with Shift."""
+    character = event.character or ""
+    return character.lower() if event.is_printable and character.isalnum() else event.key
 
 
 def bound(actions: Mapping[str, str], *, priority: Collection[str] = ()) -> list[Binding]:

@@ -6,16 +6,22 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tau.display import one_line
-from tau.tui.key_line import BETWEEN, keys_line
+from tau.tui.key_line import BETWEEN, action_line
+from tau.tui.keys import Keys
 
 SHOWN = 3
 
 
 class Outbox(Static):
-    """The waiting messages, shown over the prompt in the order they will be sent."""
+    """The waiting messages, shown over the prompt in the order they will be sent.
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+    Args:
+        keys: The keys in force.
+    """
+
+    def __init__(self, keys: Keys, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
         super().__init__("", id=id, markup=False)
+        self._keys = keys
         self._texts: list[str] = []
 
     def on_mount(self) -> None:
@@ -70,5 +76,6 @@ class Outbox(Static):
         if len(self._texts) > SHOWN:
             lines.append(Content.assemble((f"  and {len(self._texts) - SHOWN} more", "$quiet")))
         if lines:
-            lines[-1] = Content.assemble(lines[-1], BETWEEN, keys_line([("↑", "take back")]))
+            take = action_line(self._keys, [("earlier", "take back")])
+            lines[-1] = Content.assemble(lines[-1], BETWEEN, take)
         self.update(Content("\n").join(lines))

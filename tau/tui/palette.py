@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tau.config.keys import ACTIONS, listed
+from tau.config.actions import ACTIONS
+from tau.config.keys import listed
 from tau.display import one_line
 from tau.tui.screens.palette import Doable, PaletteScreen
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 SESSIONS = 200
 """Sessions that are offered, the newest."""
+
+DONE_HERE = ("anywhere", "prompt", "conversation")
+"""Where the actions are that can be done from here."""
 
 _OPTIONAL = re.compile(r"\[[^]]*\]")
 
@@ -70,7 +74,7 @@ class Palette:
                 others=(action.name, listed(keys[action.name])),
             )
             for action in ACTIONS
-            if action.name != "palette"
+            if action.places[0] in DONE_HERE and action.name != "palette"
         ]
 
     def _themes(self) -> list[Doable]:

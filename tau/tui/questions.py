@@ -60,7 +60,7 @@ class Questions:
             if first is not None and self.panel is None:
                 from tau.tui.widgets.question import Question
 
-                self.panel = Question(first)
+                self.panel = Question(first, self._screen.keys)
                 self._screen.query_one("#prompt-box").display = False
                 await self._screen.mount(self.panel, before="#prompt-box")
                 self._screen.attention.asks()

@@ -8,6 +8,7 @@ from textual.widgets import Input
 
 from tau.errors import TauError
 from tau.tui.session_rows import NAME_AT
+from tau.tui.widgets.filter_field import Field
 from tau.tui.widgets.row_list import CURSOR, RowList
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class SessionRename:
     def __init__(self, picker: SessionPicker) -> None:
         self._picker = picker
         self._session_id = ""
-        self.field = Input(id="rename", compact=True, max_length=LONGEST)
+        self.field = Field(id="rename", compact=True, max_length=LONGEST)
         self.field.display = False
 
     @property

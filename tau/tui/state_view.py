@@ -59,6 +59,8 @@ class StateView:
             status.rest("Connecting…")
         elif state.model is None:
             status.rest("No model")
+        elif screen.commands.beside:
+            status.rest("Working…")
         else:
             status.rest("Ready")
         if screen.questions.panel is None:

@@ -31,13 +31,14 @@ def with_key(text: str, keys: Keys) -> str:
 
 async def take_back(screen: ChatScreen) -> None:
     """Take back the change of memory that was told last, and say so; where that fails, say why."""
+    from tau.conversation.memories import not_undone
     from tau.errors import TauError
     from tau.memory.desk import Desk
 
     try:
         undone = await screen.conversation.change_memory(Desk.take_back)
     except TauError as error:
-        await screen.notice(error.line(), "warning")
+        await screen.notice(not_undone(error), "warning")
     else:
         await screen.notice("\n".join(undone.lines))
     screen.chat.to_end()

@@ -114,8 +114,13 @@ def test_undo_walks_back_and_is_refused_over_an_edit(tau_env: TauEnv) -> None:
     path.write_bytes(b"By hand.\n")
     refused = tau_env.run("memory", "undo")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "project/deploy.md was changed since" in refused.stderr
-    assert f"now: {path}; as that change left it: " in refused.stderr
+    said = refused.stderr.splitlines()
+    assert said[0].endswith(" is not undone: project/deploy.md was changed since")
+    edit = ["--- project/deploy.md as that change left it", "+++ project/deploy.md as it is now"]
+    assert said[5:12] == [*edit, "@@ -1,3 +1 @@", "-# Deploying", "-", "-Use make ship.", "+By hand."]
+    assert "+Use make deploy." in said
+    assert said[1] == f"as it is now: {path}"
+    assert "or `tau memory undo --anyway` goes over the edit, which is kept in the history" in said[-1]
     assert path.read_bytes() == b"By hand.\n"
     path.write_bytes(b"# Deploying\n\nUse make ship.\n")
     assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    put back project/deploy.md"]
@@ -126,6 +131,23 @@ def test_undo_walks_back_and_is_refused_over_an_edit(tau_env: TauEnv) -> None:
     assert (last.returncode, last.stderr) == (1, "tau: There is no change of memory to undo\n")
     log = tau_env.run("memory", "history").stdout.splitlines()
     assert all(line.endswith("remember (undone)") for line in log[::2])
+
+
+def test_undo_goes_over_an_edit_when_told_to_and_the_edit_is_not_lost(tau_env: TauEnv) -> None:
+    remembered(tau_env)
+    path = project_memory(tau_env) / "deploy.md"
+    path.write_bytes(b"By hand.\n")
+    undone = tau_env.run("memory", "undo", "--anyway")
+    assert undone.returncode == 0
+    back, kept = undone.stdout.splitlines()[1:]
+    assert back == "    put back project/deploy.md"
+    assert path.read_bytes() == b"# Deploying\n\nUse make deploy.\n"
+    assert Path(kept.rpartition(" is kept: ")[2]).read_bytes() == b"By hand.\n"
+    log = tau_env.run("memory", "history").stdout.splitlines()
+    assert log[0].endswith(" · edit (kept)")
+    assert log[1] == "    updated project/deploy.md — by hand"
+    assert "+By hand." in tau_env.run("memory", "diff").stdout
+    assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/deploy.md"]
 
 
 def test_it_needs_no_model_and_loads_none(tau_env: TauEnv) -> None:

@@ -362,11 +362,24 @@ def test_keys_that_many_terminals_do_not_send_are_said(tau_env: TauEnv) -> None:
     )
     kitty = "comes only from terminals with the kitty keyboard protocol"
     assert tau_env.run("config", "check").stdout.splitlines()[-4:] == [
+        "note: keys.help: Ctrl+H is Backspace in most terminals, and deletes there, and no other key does it",
         f"note: keys.send: Ctrl+Enter {kitty}, and no other key does it",
         f"note: keys.newline: Alt+Enter {kitty}",
-        "note: keys.help: Ctrl+H is Backspace in most terminals, and deletes there, and no other key does it",
         "No problems.",
     ]
+
+
+def test_a_key_that_another_action_needs_is_a_warning(tau_env: TauEnv) -> None:
+    said = "keys.other-side names Esc, which stays with back: else there would be no way out of a list"
+    said += " (give back another key first)"
+    tau_env.configure('[keys]\nother-side = "esc"\n[profiles.p.keys]\nback = "f6"\n')
+    done = tau_env.run("config", "check")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-2:] == [
+        f"warning: {tau_env.user_config}:2: {said}",
+        "note: no key does other-side: keys.other-side names what back needs",
+    ]
+    assert tau_env.run("config", "check", "--profile", "p").stdout.endswith("No problems.\n")
 
 
 def test_an_action_without_a_key_is_said_and_no_problem(tau_env: TauEnv) -> None:

@@ -118,6 +118,20 @@ def test_a_byte_order_mark_is_accepted(desk: Desk) -> None:
         ("[keys]\nnew = ['f3', 'n']\n", "2: keys.new names n, which could not be typed any more"),
         ("[keys]\nnew = 'Ctrl+I'\n", "2: keys.new names Ctrl+I, which a terminal cannot tell from tab"),
         ("[keys]\nnew = 'f6'\nhelp = 'F6'\n", "3: keys.help names F6, which new names as well"),
+        (
+            "[keys]\nrename = 'f6'\nnew = 'f6'\nback = 'F6'\n",
+            "4: keys.back names F6, which rename names as well in the list of sessions",
+        ),
+        (
+            "[keys]\nback = ''\n",
+            "2: keys.back must name a key: without one there would be no way out of a list",
+        ),
+        ("[keys]\nno = []\n", "2: keys.no must name a key: without one no call could be refused"),
+        ("[keys]\nrename = 'r'\n", "2: keys.rename names r, which could not be typed any more"),
+        ("[keys]\nhelp = '?'\n", "2: keys.help names ?, which could not be typed any more"),
+        ("[keys]\nyes = 'Shift+Y'\n", "2: keys.yes names Shift+Y; what is typed is named without Shift"),
+        ("[keys]\nyes = 'Ctrl+Enter'\n", "2: keys.yes names Ctrl+Enter, which never answers a question"),
+        ("[keys]\nyes = 'space'\n", "2: keys.yes names space, which never answers a question"),
     ],
 )
 def test_wrong_values_are_errors(desk: Desk, text: str, expected: str) -> None:

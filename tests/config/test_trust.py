@@ -261,3 +261,15 @@ def test_a_tier_set_for_a_server_does_not_hold_for_another_of_its_name(desk: Des
     Trust(desk.load().settings.places).add(desk.repository)
     docs = desk.load().settings.mcp["docs"]
     assert (docs.command, docs.tiers) == ("theirs", {})
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_projects_file_never_sets_the_keys_that_answer_a_question(desk: Desk, *, trusted: bool) -> None:
+    """Else the key that a person presses for no could approve."""
+    desk.user('[keys]\nno = "f6"\n')
+    project = desk.project('[keys]\nyes = "n"\nevents = "f7"\n[profiles.p.keys]\nno = "y"\n')
+    if trusted:
+        Trust(desk.load().settings.places).add(desk.repository)
+    loaded = desk.load(profile="p")
+    assert loaded.settings.keys == {"no": "f6", **({"events": "f7"} if trusted else {})}
+    assert loaded.warnings[0].startswith(f"{project} sets keys.yes, profiles.p.keys.no; ignored, since ")

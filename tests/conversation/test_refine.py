@@ -174,6 +174,35 @@ async def test_a_refinement_changes_memory_says_so_and_is_undone(bench: Refined)
         assert isinstance(await conversation.command("/refine undo"), Refused)
 
 
+async def test_an_undo_over_a_hand_edit_is_shown_first_and_loses_nothing(bench: Refined) -> None:
+    bench.proposes([wrote("project/build.md", "Build with make all.")])
+    async with bench.open(name="amber") as conversation:
+        await say(conversation, "We build with make all")
+        before = bench.files()
+        await refine(conversation)
+        path = bench.path("project/build.md")
+        path.write_text("Build with make.\nNever on Fridays.\x1b[2J\n")
+        for command in ("/refine undo", "/memory undo"):
+            refused = await conversation.command(command)
+            assert isinstance(refused, Refused)
+            said = refused.line.splitlines()
+            assert "+Never on Fridays.\\x1b[2J" in said
+            assert "-Never on Fridays.\\x1b[2J" in said
+            assert said[-1].endswith(
+                "or /memory undo anyway goes over the edit, which is kept in the history."
+            )
+        assert path.read_text().startswith("Build with make.\n")
+        undone = await lines(conversation, "/refine undo anyway")
+        assert undone[1] == "    removed project/build.md"
+        assert Path(undone[2].partition(" is kept: ")[2]).read_text().startswith("Build with make.\n")
+        assert bench.files() == before
+        log = await lines(conversation, "/memory history")
+        assert log[0].endswith(" UTC · session 'amber' · after 2 messages · edit (kept)")
+        await say(conversation, "And now?")
+        assert "make" not in bench.requests[-1]["system"].partition("~~~memory project/build.md")[2]
+        assert isinstance(await conversation.command("/memory undo sometimes"), Refused)
+
+
 async def test_the_model_has_no_tools_and_sees_session_files_and_focus(bench: Refined) -> None:
     bench.steps["default"] = [
         {"tools": [{"name": "list_files", "input": {"path": "."}}]},

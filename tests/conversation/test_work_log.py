@@ -11,12 +11,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tau.config.trust import Trust
-from tau.conversation import Conversation
+from tau.conversation import Conversation, work_notes
 from tau.conversation.state import MemoryListing, Refused, Said
 from tau.conversation.work_notes import WorkNotes
 from tau.events import ApprovalAsked, ToolUseEnded, TurnEvent
@@ -184,6 +185,7 @@ async def test_the_start_offers_work_and_the_person_resumes_switches_or_begins_a
         assert "[ ] mend" in offer
         assert "[ ] look" not in offer
         assert "user: ticked in .memory/todo/steps.md: look" in offer
+        await ask(conversation, "/work")  # comes behind what is to be written
         second = next(path for path in files(logged.root) if path != first)
         assert status(second) == "in-progress"
         await ask(conversation, "/work resume 1")
@@ -280,6 +282,36 @@ async def test_a_todo_is_a_file_of_its_folder_whatever_way_it_is_named(logged: B
     assert {path: path.read_bytes() for path in before} == before
 
 
+async def test_no_disk_is_waited_for_by_the_conversation_when_a_tool_has_written(
+    logged: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    real = os.path.realpath
+
+    def realpath(path: Path) -> str:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            looked.append("a thread")
+        else:
+            looked.append("the loop")
+        return real(path)
+
+    monkeypatch.setattr(work_notes, "os", SimpleNamespace(path=SimpleNamespace(realpath=realpath)))
+    logged.steps["default"] = [
+        call("write_file", path="./.memory/plan/p.md", content="# P\n"),
+        {"text": "done"},
+    ]
+    async with logged.open(can_ask=True) as conversation:
+        async for event in conversation.send("write"):
+            if isinstance(event, ApprovalAsked):
+                await conversation.answer(event.approval_id, "yes")
+        await ask(conversation, "/work")
+    (path,) = files(logged.root)
+    assert "agent: wrote .memory/plan/p.md" in log(path)[-2]
+    assert looked == ["a thread"], "a disk that does not answer holds up no loop"
+
+
 async def test_a_todo_that_a_tool_writes_is_linked_and_let_go_of_when_it_is_done(logged: Bench) -> None:
     logged.steps["default"] = [
         call("write_file", path=".memory/todo/plan.md", content="- [ ] a\n"),
@@ -304,6 +336,8 @@ async def test_a_todo_that_a_tool_writes_is_linked_and_let_go_of_when_it_is_done
         (logged.root / ".memory" / "todo" / "next.md").unlink()
         await say(conversation, "and?")
         assert "\n.memory/plan/p.md\n" in conversation_prompt(logged)
+        assert "\n~~~plan .memory/plan/p.md\nP\n~~~\n" in conversation_prompt(logged)
+        assert "     plan .memory/plan/p.md: P" in await ask(conversation, "/work")
         assert await ask(conversation, "/todo close") == [".memory/todo/next.md is the active todo no more"]
         told = [line for line in conversation.state.tool_problems if "next.md" in line]
         assert len(told) == 1

@@ -57,8 +57,8 @@ class Logged(Bench):
         }
 
 
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logged:
+def logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logged:
+    """A bench on a disk that lasts."""
     mounts = tmp_path / "mountinfo"
     mounts.write_text("22 27 0:21 / / rw,relatime - ext4 /dev/sda rw\n")
     monkeypatch.setattr(durable, "MOUNTS", mounts)
@@ -66,6 +66,11 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logged:
     (tmp_path / ".git").mkdir()
     Trust(made.places).add(tmp_path)
     return made
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logged:
+    return logged(tmp_path, monkeypatch)
 
 
 def part(context: str, **more: Any) -> dict[str, Any]:
@@ -152,7 +157,20 @@ async def test_a_named_context_is_saved_and_confirmed_in_the_words_of_the_docume
     (request,) = side_requests(bench)
     assert request["tools"] == []
     assert "sk-abcdefghijklmnopqrstuvwx" not in json.dumps(request)
-    assert any("something may have been missed" in line for line in said)
+    assert not any("something may have been missed" in line for line in said), "there was little to tell"
+
+
+async def test_a_short_log_of_a_long_session_is_said(bench: Logged) -> None:
+    bench.saves(part("acme"))
+    async with bench.open() as conversation:
+        for number in range(30):
+            await say(conversation, f"Part {number}")
+        said = await lines(conversation, "/wrap new acme")
+        quick = await lines(conversation, "/wrap quick acme")
+    told = [line for line in said if "something may have been missed" in line]
+    assert [line.partition("; ")[2] for line in told] == ["under 30 something may have been missed"]
+    assert " lines of a session of 60 messages" in told[0]
+    assert not any("something may have been missed" in line for line in quick), "a brief log may be short"
 
 
 async def test_content_finds_the_context_and_nothing_is_written_before_a_yes(bench: Logged) -> None:
@@ -414,7 +432,7 @@ async def test_a_lesson_that_held_becomes_a_rule_with_consent_and_at_most_two(be
         said = await lines(conversation, "/wrap yes")
         assert said[:2] == [
             "project/rules.md has a new rule; /memory undo takes it back",
-            "SL-001 was moved to the archive of .session-log/acme/LESSONS.md",
+            "SL-001 was moved to the archive of .session-log/acme/LESSONS.md. /wrap undo takes it back",
         ]
         assert rules.read_text() == "# Rules\n\n- Mine\n- Never guess 1\n- Never guess 3\n"
         text = (folder / "LESSONS.md").read_text()
@@ -454,7 +472,6 @@ async def test_done_items_are_a_quote_and_others_stay_where_the_person_put_them(
         await say(conversation, "Shipped")
         said = await lines(conversation, "/wrap quick acme")
     assert "acme: “unknown” is no open item here" in said
-    assert not any("something may have been missed" in line for line in said), "a brief log may be short"
     context = bench.files()["acme/context.md"]
     assert f"> Done {TODAY}: ship it\n" in context
     assert "### Backlog\n* [ ] keep me" in context.replace("\n\n", "\n")
@@ -574,6 +591,25 @@ async def test_load_says_what_was_loaded_and_the_context_stands_in_prompts_from_
         assert "Port is 9000" not in bench.requests[-1]["system"], "contexts do not bleed into each other"
 
 
+async def test_what_another_context_holds_stands_in_no_prompt(bench: Logged) -> None:
+    for name in ("acme", "beta"):
+        bench.has(name, f"# {name}\n\nKeywords: {name}ish\n\n## Facts\n- secret of {name}\n")
+    bench.saves(part("acme"), part("beta"))
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        assert "secret of" not in bench.requests[-1]["system"]
+        for name, other in (("acme", "beta"), ("beta", "acme")):
+            await lines(conversation, f"/load {name}")
+            await say(conversation, "Go on")
+            system = bench.requests[-1]["system"]
+            assert f"secret of {name}" in system
+            assert f"secret of {other}" not in system
+        await lines(conversation, "/wrap acme")
+    [asked] = side_requests(bench)
+    assert "secret of acme" in json.dumps(asked)
+    assert "secret of beta" not in json.dumps(asked)
+
+
 async def test_load_without_files_says_so_and_offers_to_set_up_at_the_end(bench: Logged) -> None:
     async with bench.open() as conversation:
         (said,) = await lines(conversation, "/load")
@@ -662,18 +698,31 @@ async def test_the_contexts_are_offered_at_the_start_unless_one_is_loaded(bench:
         assert offered not in conversation.state.tool_problems
 
 
-async def test_a_context_that_is_too_long_for_prompts_is_said_and_its_end_is_loaded(bench: Logged) -> None:
-    facts = "".join(f"- fact {number} {'x' * 60}\n" for number in range(400))
-    bench.has("acme", f"# acme\n\n## Facts\n{facts}\n## Open items\n\n### Active\n- [ ] the newest\n")
+async def test_of_a_context_that_is_too_long_for_prompts_what_can_wait_is_left_out_and_said(
+    bench: Logged,
+) -> None:
+    facts = "".join(f"- fact {number} {'x' * 60}\n" for number in range(100))
+    backlog = "".join(f"- [ ] later {number} {'x' * 60}\n" for number in range(180))
+    bench.has(
+        "acme",
+        f"# acme\n\nKeywords: checkout\n\n## Facts\n{facts}\n## Open items\n\n### Active\n"
+        f"- [ ] SHIP TODAY\n\n### Backlog\n{backlog}\n### Someday / Blocked\n- [ ] some day\n",
+    )
     async with bench.open() as conversation:
         await lines(conversation, "/load acme")
         await say(conversation, "Hello")
         system = bench.requests[-1]["system"]
-        assert "the newest" in system
-        assert "- fact 1 " not in system
-        path = ".session-log/acme/context.md"
-        told = f"Not loaded: the beginning of {path}, which is longer than 12,000 characters"
-        assert list(conversation.state.tool_problems).count(told) == 1
+        assert all(
+            there in system for there in ("Keywords: checkout", "- fact 99 ", "SHIP TODAY", "later 0 ")
+        )
+        assert "later 179 " not in system
+        assert "some day" not in system
+        [told] = [line for line in conversation.state.tool_problems if line.startswith("Not loaded of")]
+    gone = 180 - system.count("- [ ] later ")
+    assert told == (
+        "Not loaded of .session-log/acme/context.md, which is longer than 12,000 characters: "
+        f"1 line of Someday / Blocked, {gone} lines of Backlog"
+    )
 
 
 # Both memories, and what cannot be written ----------------------------------------------------------
@@ -758,7 +807,8 @@ async def test_a_session_that_cannot_be_set_done_is_said_with_what_was_saved(ben
     assert "Always freeze the clock" in long_term.read_text()
     assert "Recorded in Learned Rules: Always freeze the clock" in said
     assert any(
-        line.startswith("The session is not set done: ") and "write-protected" in line for line in said
+        line.startswith("Not saved: The session is not set done: ") and "write-protected" in line
+        for line in said
     )
     assert not any("Nothing was saved" in line for line in said)
 
@@ -850,6 +900,26 @@ async def test_hostile_text_is_one_line_and_reaches_no_terminal_raw(bench: Logge
     )
 
 
+async def test_what_code_cannot_know_is_asked_of_the_model_with_the_logs_of_the_day(bench: Logged) -> None:
+    bench.saves(part("acme", summary="Took Stripe."))
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        await lines(conversation, "/wrap new acme")
+        await lines(conversation, "/wrap acme")
+    first, second = (" ".join(json.dumps(each).replace("\\n", " ").split()) for each in side_requests(bench))
+    for asked in (
+        "as soon as that is cleared, it goes to the Backlog",
+        "one that is to guide later sessions is a fact",
+        "An error that was corrected, a pattern that was expressly confirmed as working, or a limit",
+        "Nothing that stands in LESSONS.md already",
+        "with no recurrence and no counter-example",
+    ):
+        assert asked.casefold() in first.casefold()
+    assert "saved earlier today: do not repeat it" not in first
+    assert f".session-log/acme/{TODAY}.md, saved earlier today: do not repeat it" in second
+    assert "Took Stripe." in second
+
+
 async def test_the_whole_conversation_is_read_also_before_a_summary(bench: Logged) -> None:
     bench.has("acme")
     answer = {"session_log": {"contexts": [part("acme")]}}
@@ -910,7 +980,7 @@ async def test_a_shared_fact_is_not_written_into_a_context_as_well(bench: Logged
 async def test_every_change_is_a_line(bench: Logged) -> None:
     bench.has(
         "acme",
-        "# acme\n\n## Facts\n- Port is 8000\n- Old\n"
+        "# acme\n\n## Facts\n- Port is 8000\n- Old\n- Kept\n- Kept, too\n"
         "\n## Open items\n\n### Active\n- [ ] ship it\n- [ ] write docs\n"
         f"\n## Assumptions to validate\n- {TEXT} — seen 1×\n",
     )
@@ -933,7 +1003,7 @@ async def test_every_change_is_a_line(bench: Logged) -> None:
         "Open items: write docs; call Ann. Lessons extracted: 1."
     )
     assert said == [
-        "acme: “Freeze it” is the new lesson SL-001",
+        "acme: “Freeze it” is the new lesson SL-001: Always freeze",
         "acme: it is known by its keywords from now on: stripe",
         "acme: “ship it” is done",
         "acme: “write docs” moved from Active to Backlog",
@@ -942,6 +1012,7 @@ async def test_every_change_is_a_line(bench: Logged) -> None:
         "acme: “Port is 8000” is now “Port is 9000”",
         "acme: “Old” was taken out: it holds no more",
         saved,
+        "/wrap undo takes it back",
     ]
     files = bench.files()
     assert "> Done: ship it\n" in files[f"acme/{TODAY}.md"], "the quote in context.md goes with another day's"
@@ -950,16 +1021,31 @@ async def test_every_change_is_a_line(bench: Logged) -> None:
 
 async def test_what_shared_has_done_is_in_a_log(bench: Logged) -> None:
     bench.has("acme")
-    bench.has("shared", "# shared\n\n## Open items\n\n### Active\n- [ ] renew the domain\n")
+    bench.has(
+        "shared", "# shared\n\n## Open items\n\n### Active\n- [ ] renew the domain\n- [x] ticked by hand\n"
+    )
     bench.saves(part("acme"), shared={"done": ["Renew the domain"]})
     async with bench.open() as conversation:
         await say(conversation, "Renewed")
         said = await lines(conversation, "/wrap acme")
     files = bench.files()
     assert "shared: “renew the domain” is done" in said
-    assert said[-1].startswith("Saved session log"), "that comes last"
-    assert f"> Done {TODAY}: renew the domain\n" in files["shared/context.md"]
-    assert "> Done: renew the domain\n" in files[f"acme/{TODAY}.md"]
+    assert said[-2].startswith("Saved session log"), "that comes last"
+    assert said[-1] == "/wrap undo takes it back"
+    assert f"> Done {TODAY}: renew the domain; ticked by hand\n" in files["shared/context.md"]
+    assert "> Done: renew the domain; ticked by hand\n" in files[f"acme/{TODAY}.md"]
+
+
+async def test_what_was_ticked_in_shared_is_in_a_log_when_only_facts_are_said_of_it(bench: Logged) -> None:
+    bench.has("acme")
+    bench.has("shared", "# shared\n\n## Open items\n\n### Active\n- [x] ticked by hand\n")
+    bench.saves(part("acme"), shared={"facts": [{"text": "CI is slow"}]})
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        await lines(conversation, "/wrap acme")
+    files = bench.files()
+    assert "[x] ticked by hand" not in files["shared/context.md"]
+    assert "> Done: ticked by hand\n" in files[f"acme/{TODAY}.md"]
 
 
 async def test_what_is_kept_after_content_from_outside_is_to_be_looked_at(bench: Logged) -> None:

@@ -85,7 +85,7 @@ def test_the_cursor_counts_and_not_the_end() -> None:
     ("usage", "words"),
     [
         ("/memory [show LABEL|history|undo]", [("show", "LABEL"), ("history", ""), ("undo", "")]),
-        ("/wrap [quick] [CONTEXT ...|yes]", [("quick", ""), ("yes", "")]),
+        ("/wrap [quick] [CONTEXT ...|yes|undo]", [("quick", ""), ("yes", ""), ("undo", "")]),
         ("/goal [TEXT|done|pause]", [("done", ""), ("pause", "")]),
         ("/resume [N|ID|NAME]", []),
         ("/new NAME", []),

@@ -51,6 +51,34 @@ def test_what_somebody_wrote_behind_a_tally_stays() -> None:
     assert "seen 3×, last 2026-02-01, 0 counter-examples (see log) <!-- sessions: " in document.data.decode()
 
 
+BEHIND = "; Ada saw it on staging (PR 12), as seen by Lin"
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (f"{LINE}{BEHIND}", [BEHIND]),
+        (f"{LINE} <!-- Ada: PR 12 -->", ["<!-- Ada: PR 12 -->"]),
+        (f"{LINE} <!-- sessions: aa -->  <!-- from outside -->", ["<!-- from outside -->", "aa"]),
+        (f"{LINE}{BEHIND} <!-- a --> <!-- sessions: aa --> <!-- b -->", [BEHIND, "<!-- a -->", "<!-- b -->"]),
+        (f"{TEXT} <!-- Ada: PR 12 -->", ["<!-- Ada: PR 12 -->"]),
+        (
+            f"{'x' * 3_000} end — seen 2×, last 2026-01-15, 0 counter-examples",
+            ["x" * 3_000, " end — seen 3×"],
+        ),
+    ],
+)
+def test_nothing_of_a_line_is_lost_when_it_is_counted_once_more(line: str, kept: list[str]) -> None:
+    document = Markdown(f"## Assumptions to validate\n- {line}\n".encode())
+    [was] = tallies(document)
+    assert judge(document, was.text, "corroborated", session=mark("s"), day="2026-02-01") == ""
+    [now] = tallies(document)
+    assert (now.text, now.seen) == (was.text, was.seen + 1)
+    assert [part for part in kept if part not in document.data.decode()] == []
+    assert mark("s") in now.sessions
+    assert read(now.line) == now
+
+
 def test_looking_three_times_in_one_session_is_one_observation() -> None:
     document = Markdown(b"## Assumptions to validate\n")
     judge(document, TEXT, "new", session=mark("s1"), day=DAY)
@@ -72,6 +100,19 @@ def test_three_sessions_make_a_lesson_and_a_counter_example_sets_back() -> None:
     [tally] = tallies(document)
     assert (tally.seen, tally.against, tally.last) == (0, 1, "2026-02-02")
     assert document.data.endswith(b"\r\n\r\n## Notes\r\nstay")
+
+
+def test_a_counter_example_stays_on_record_whatever_is_seen_after_it() -> None:
+    document = Markdown(f"## Assumptions to validate\n- {LINE}\n".encode())
+    judge(document, TEXT, "contradicted", session=mark("s0"), day=DAY)
+    for number in range(1, ENOUGH + 3):
+        assert judge(document, TEXT, "corroborated", session=mark(f"s{number}"), day=DAY) == ""
+    [tally] = tallies(document)
+    assert (tally.seen, tally.against) == (ENOUGH + 2, 1)
+    assert graduates(document) == []
+    assert drop(document, TEXT) == "contradicted"
+    nested = Markdown(f"## Assumptions to validate\n- {tally.line}\n  - as Ann saw\n".encode())
+    assert held_back(nested) == [], "nor would it become one without what is nested in it"
 
 
 def test_one_that_holds_others_stays_with_them() -> None:

@@ -5,15 +5,29 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tau.config.settings import Places
 from tau.config.trust import Trust
 from tau.errors import JournalRefused
 from tau.journal import contexts, durable
-from tau.journal.context_file import FactChange, facts, give_up, keywords, lengths, new_context, revise, shown
+from tau.journal.context_file import (
+    FactChange,
+    facts,
+    give_up,
+    keywords,
+    left_out,
+    lengths,
+    new_context,
+    revise,
+    shown,
+    summary,
+)
 from tau.journal.markdown import Markdown
 
 
@@ -229,10 +243,88 @@ def test_what_is_too_long_is_said() -> None:
     assert lengths("context.md", new_context("acme", [])) == []
 
 
-def test_prompts_hold_no_marks_of_sessions_and_the_newest_of_a_long_file() -> None:
+def test_what_is_to_be_done_and_the_keywords_are_no_facts_wherever_they_stand() -> None:
+    data = (
+        b"# acme\n\n- **Keywords:** checkout,\n  stripe\n\n## Facts\n- Port is 8000 <!-- Ada -->\n\n"
+        b"## Next steps\n- [ ] Renew the certificate\n  - by hand\n- [x] Paid\n\n## Open items\n"
+    )
+    document = Markdown(data)
+    wanted = [
+        "Keywords: checkout, stripe",
+        "**Keywords:** checkout, stripe",
+        "Renew the certificate",
+        "by hand",
+    ]
+    told = revise(document, [FactChange("", old=text) for text in [*wanted, "Paid"]], [])
+    assert len([line for line in told if "is no fact here" in line]) == 5
+    assert give_up(document, [*wanted, "Paid"]) == []
+    assert document.data == data
+    assert [item.text for item in facts(document)] == ["Port is 8000 <!-- Ada -->"]
+    assert "To be done, outside of Open items (1):" in summary(data)
+    assert "  Renew the certificate" in summary(data)
+    assert revise(document, [FactChange("", old="port is 8000")], []) == [
+        "“Port is 8000 <!-- Ada -->” was taken out: it holds no more"
+    ], "what a comment says belongs to no fact's words"
+
+
+LINES = [
+    "Port is 8000",
+    "Keywords: checkout",
+    "**keywords**: a, b",
+    "[ ] box",
+    "[x] ticked",
+    "[ ] Keywords: c",
+]
+
+
+@given(
+    st.lists(st.sampled_from(LINES), max_size=8),
+    st.lists(st.tuples(st.sampled_from(["", "new", *LINES]), st.sampled_from(LINES)), max_size=12),
+    st.sampled_from(["\n", "\r\n"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_whatever_changes_boxes_and_keywords_stay(
+    there: list[str], changes: list[tuple[str, str]], end: str
+) -> None:
+    lines = ["# acme", "", "## Facts", *(f"- {text}" for text in there), "", "## Open items", ""]
+    document = Markdown(end.join(lines).encode())
+    for text, old in changes:
+        revise(document, [FactChange(text, old=old)], [])
+        give_up(document, [old])
+    now = Counter(document.data.decode().splitlines())
+    kept = Counter(f"- {text}" for text in there if text != "Port is 8000")
+    assert not kept - now, "only a fact that was named is gone"
+
+
+def test_prompts_hold_no_marks_of_sessions_and_what_is_active_of_a_long_file() -> None:
     assert "sessions" not in shown(b"- x \xe2\x80\x94 seen 1\xc3\x97 <!-- sessions: ab cd -->\n", 100)
-    assert shown(b"first\n" * 50 + b"last\n", 30).endswith("last")
-    assert shown(b"first\n" * 50 + b"last\n", 30).startswith("[the beginning is not loaded]")
+    many = "".join(f"- [ ] {{}} {number} of some words\n" for number in range(40))
+    facts_ = "".join(f"- fact {number} of some words\n" for number in range(40))
+    data = (
+        f"# acme\n\nKeywords: checkout\n\n## Facts\n{facts_}\n## Open items\n### Active\n- [ ] SHIP\n"
+        f"  - [ ] part\n### Backlog\n{many.replace('{}', 'backlog')}### Someday / Blocked\n"
+        f"{many.replace('{}', 'someday')}"
+    ).encode()
+    assert shown(data, len(data)) == data.decode().strip()
+    assert left_out(shown(data, len(data))) == ""
+    text = shown(data, 1_800)
+    kept = text.count("- [ ] backlog")
+    assert left_out(text) == f"40 lines of Someday / Blocked, {40 - kept} lines of Backlog"
+    assert text.startswith(f"[not loaded: {left_out(text)}]\n# acme\n\nKeywords: checkout\n")
+    assert "- [ ] SHIP\n  - [ ] part\n" in text
+    assert "- fact 39 " in text
+    assert 0 < kept < 40
+    assert f"backlog {kept - 1} " in text, "they go from the end"
+    text = shown(data, 700)
+    assert ("- fact 3 " in text, "- fact 30 " in text) == (True, False)
+    assert "- [ ] SHIP\n  - [ ] part\n" in text
+    assert len(text) <= 700
+    text = shown(data, 280)
+    assert ("fact" in text, "Keywords: checkout" in text, "SHIP" in text) == (False, True, True)
+    text = shown(data.partition(b"- [ ] someday")[0], 1_800)
+    assert left_out(text) == f"{40 - kept} lines of Backlog", "of what holds nothing nothing is said"
+    text = shown(b"Keywords: " + b"x" * 2_000, 300)
+    assert (left_out(text), len(text)) == ("its end", 300)
 
 
 def test_what_others_put_above_is_no_project(

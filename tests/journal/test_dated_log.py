@@ -9,7 +9,7 @@ import pytest
 
 from tau.journal import dated_log, markdown
 from tau.journal.contexts import LogPlace
-from tau.journal.dated_log import Record, compose, open_in, write
+from tau.journal.dated_log import Done, Record, compose, open_in, says_done, write
 
 DAY = "2026-01-15"
 RECORD = Record(
@@ -40,6 +40,31 @@ def test_a_log_has_the_form_of_the_document() -> None:
     assert "Assumptions" not in compose(Record("x"), "acme", DAY, [])
     assert open_in(compose(RECORD, "acme", DAY, []).encode()) == ["Test refunds"]
     assert open_in(compose(Record("x"), "acme", DAY, []).encode()) == []
+
+
+BLOCK = "- [x] Rotate the token\n\n  each week\n\n      code kept\n  - [x] part"
+
+
+def test_a_log_has_all_of_what_is_done_and_none_of_it_is_open() -> None:
+    done = [Done("Foo"), Done("Rotate the token", BLOCK), Done("Bar")]
+    text = compose(Record("x", open_items=["Baz"], done=done), "acme", DAY, [])
+    quoted = "> - [x] Rotate the token\n>\n>   each week\n>\n>       code kept\n>   - [x] part\n"
+    assert f"> Done: Foo; Rotate the token; Bar\n>\n{quoted}\n## Discoveries" in text
+    assert open_in(text.encode()) == ["Baz"]
+
+
+def test_logs_say_what_was_done_on_a_day(tmp_path: Path) -> None:
+    there = place(tmp_path)
+    write(there, {"acme": Record("x", done=[Done("Ship it"), Done("Rotate the token", BLOCK)])}, DAY)
+    write(there, {"acme": Record("y", done=[Done("Docs.")]), "beta": Record("z", done=[Done("# 5")])}, DAY)
+    assert says_done(there, DAY, "ship it; Docs; \\# 5")
+    assert says_done(there, DAY, "Rotate the token")
+    for recap, day in (("Ship it; Paid", DAY), ("Ship", DAY), ("each week", DAY), ("Ship it", "2026-01-16")):
+        assert not says_done(there, day, recap)
+    log = tmp_path / ".session-log/beta/2026-01-15.md"
+    log.unlink()
+    log.mkdir()
+    assert not says_done(there, DAY, "# 5"), "what cannot be read says nothing"
 
 
 def test_a_second_log_of_a_day_is_a_part_and_the_first_stays(tmp_path: Path) -> None:
@@ -100,7 +125,9 @@ def test_two_processes_never_share_a_log(tmp_path: Path) -> None:
 
 
 def test_the_length_is_said_when_it_is_off() -> None:
-    assert "something may have been missed" in dated_log.length("x", b"short\n", quick=False)
-    assert dated_log.length("x", b"short\n", quick=True) == ""
-    assert dated_log.length("x", b"line\n" * 100, quick=False) == ""
-    assert "needs cutting" in dated_log.length("x", b"line\n" * 151, quick=True)
+    said = "x has 29 lines of a session of 60 messages; under 30 something may have been missed"
+    assert dated_log.length("x", b"line\n" * 29, 60) == said
+    assert dated_log.length("x", b"line\n" * 29, 59) == "", "a short session has a short log"
+    assert dated_log.length("x", b"line\n" * 30, 60) == ""
+    assert dated_log.length("x", b"line\n" * 150, 60) == ""
+    assert dated_log.length("x", b"line\n" * 151, 1) == "x has 151 lines; over 150 a log needs cutting"

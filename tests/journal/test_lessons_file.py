@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tau.journal import lessons_file
+from tau.journal import assumptions, lessons_file
 from tau.journal.lessons_file import (
     Lesson,
     append,
@@ -17,7 +17,9 @@ from tau.journal.lessons_file import (
     candidate,
     entries,
     free_prefix,
+    of_assumption,
     prefix,
+    prefix_beside,
     says_already,
 )
 from tau.journal.markdown import Markdown
@@ -77,9 +79,22 @@ def test_the_banner_wins_over_entries_and_entries_over_the_default() -> None:
         "Do not add new lessons here",
         "Please do not append to this file",
         "**Do not add anything**",
+        "Do not add lessons to this file.",
+        "Do not append entries to this file without asking Ann.",
+        "Do not add more lessons here until the review is over.",
+        "This file is frozen",
+        "No new lessons here, please.",
     ):
         assert lessons_file.closed(Markdown(f"# Lessons\n\n> {closed}\n".encode())), closed
-    for open_ in ("Do not add secrets or customer names.", "Do not add lessons about customers."):
+    for open_ in (
+        "Do not add secrets or customer names.",
+        "Do not add lessons about customers.",
+        "Do not add lessons to this file that name customers.",
+        "Do not add lessons here before reading those that are there.",
+        "Do not append to the list by hand.",
+        "Do not add entries below the archive.",
+        "No new lessons about customers.",
+    ):
         assert not lessons_file.closed(Markdown(f"# Lessons\n\n> {open_}\n".encode())), open_
     assert lessons_file.closed(Markdown(b"# Lessons\n\n> Frozen. Do not append.\n"))
     assert not lessons_file.closed(Markdown(FILE + b"\nThis file is frozen\n"))
@@ -115,6 +130,52 @@ def test_no_two_files_share_a_prefix() -> None:
     assert free_prefix("acme", ["SL", "ACME"]) == "ACME1"
     assert free_prefix("größe 2", ["SL"]) == "GRSSE2"
     assert free_prefix("日本", ["SL"]) == "L"
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "prefix", "identity", "said"),
+    [
+        ("", "", "SL", "SL-001", ""),
+        ("### SL-004 - x", "### ACME-9 - x", "SL", "SL-005", ""),
+        ("### ACME-004 - x", "Ids: ACME-###", "SL", "SL-001", "beta has ACME as well"),
+        ("### SL-004 - x", "### sl-009 - x", "ACME", "ACME-001", "beta has SL as well"),
+        ("### SL-1 - x\n### ACME-1 - y", "### SL-9 - x", "ACME", "ACME-002", ""),
+        ("Ids: ACME-###\n\n### ACME-004 - x", "### ACME-009 - x", "ACME", "ACME-010", ""),
+        ("Ids: ACME-###", "Prefix: `acme`\n\n### acme-7 - x", "ACME", "ACME-008", "prefix of beta as well"),
+        ("## Archived\n\n### SL-003 - x", "Ids: SL-###", "ACME", "ACME-001", "beta has SL as well"),
+    ],
+)
+def test_what_two_files_do_when_they_have_one_prefix(
+    own: str, other: str, prefix: str, identity: str, said: str
+) -> None:
+    document, others = Markdown(f"# L\n\n{own}\n".encode()), {"beta": Markdown(f"# L\n\n{other}\n".encode())}
+    found, clash = prefix_beside(document, "acme", others)
+    assert (found, bool(clash)) == (prefix, bool(said))
+    assert said in clash
+    assert append(document, LESSON, found, DAY, others.values()) == identity
+    assert prefix_beside(document, "acme", others)[0] == found, "the next one has it, too"
+
+
+def test_all_that_stood_behind_an_assumption_is_in_its_lesson() -> None:
+    line = (
+        "Cache is cold at boot — seen 3×, last 2026-01-15, 0 counter-examples; Ada saw it (PR 12), Lin too "
+        "<!-- sessions: aa bb --> <!-- noted after content from outside -->"
+    )
+    document = Markdown(b"# L\n")
+    lesson = of_assumption(assumptions.read(line), "")
+    append(document, lesson, "SL", DAY)
+    assert (
+        "**Context:** An assumption that held 3× independently, last 2026-01-15; Ada saw it (PR 12), Lin too"
+        "; noted after content from outside\n"
+    ) in document.data.decode()
+    assert "**Fix:** Cache is cold at boot\n" in document.data.decode()
+    assert "**Prevention rule:** Always count on this: Cache is cold at boot\n" in document.data.decode()
+    assert says_already(document, lesson) == "SL-001"
+    assert of_assumption(assumptions.read(line), "Always warm it").rule == "Always warm it"
+    assert of_assumption(assumptions.read("Never fork a pool"), "").rule == "Never fork a pool"
+    long = of_assumption(assumptions.read(line.replace("Ada saw it", "x" * 3_000)), "")
+    append(document, long, "SL", DAY)
+    assert "x" * 3_000 + " (PR 12), Lin too" in document.data.decode()
 
 
 def test_a_new_file_names_its_prefix() -> None:

@@ -71,6 +71,11 @@ def test_a_lesson_is_one_line_at_the_end_of_its_section(checkout: Checkout) -> N
         ({"tag": "a]b"}, "cannot be a tag"),
         ({"replaces": "what is not there"}, "There is no entry"),
         ({"signal": "medium", "section": "Code Observations"}, "a file that was read in this session"),
+        ({"section": "Code Observations"}, "a file that was read in this session"),
+        (
+            {"section": "Code Observations", "about_code": True, "files": ["b.py"]},
+            "Not read in this session as it is now: b.py",
+        ),
         ({"signal": "medium", "text": "`load()` is called twice"}, "a file that was read in this session"),
         ({"signal": "medium", "text": "keep it out of tau/cli/root.py"}, "a file that was read"),
         ({"signal": "medium", "about_code": True}, "a file that was read in this session"),
@@ -101,8 +106,12 @@ def test_a_correction_about_code_is_written_when_its_file_was_read(checkout: Che
     desk = checkout.desk()
     desk.backing = lambda files: (list(files), [])
     record(desk, "`load()` reads the file twice", "Code Observations", "medium", files=["a.py"])
+    record(desk, "`pool.py` never closes its sockets", "Code Observations", files=["pool.py"])
     record(desk, "no long mails", "Corrections", "medium")
-    assert entries(checkout, "Code Observations") == ["`load()` reads the file twice"]
+    assert entries(checkout, "Code Observations") == [
+        "`load()` reads the file twice",
+        "`pool.py` never closes its sockets",
+    ]
     assert entries(checkout, "Corrections") == ["no long mails"]
 
 

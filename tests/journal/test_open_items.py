@@ -9,9 +9,26 @@ from hypothesis import strategies as st
 
 from tau.journal.context_file import new_context
 from tau.journal.markdown import Markdown
-from tau.journal.open_items import ACTIVE, BACKLOG, SOMEDAY, TIERS, add, complete, items, move, resolve
+from tau.journal.open_items import (
+    ACTIVE,
+    BACKLOG,
+    SOMEDAY,
+    TIERS,
+    add,
+    complete,
+    finished,
+    items,
+    move,
+    resolve,
+)
 
 DAY = "2026-01-15"
+
+
+def in_a_log(day: str, recap: str) -> bool:
+    """As where every day has a log with what was done on it."""
+    return True
+
 
 texts = st.sampled_from(
     ["fix C", "fix C++", "fix C#", "a: b", "# sharp", "- dashed", "ship it", "Ask [Ann]", "1. one"]
@@ -69,7 +86,9 @@ def test_under_any_order_of_events_no_item_is_lost(data: bytes, happened: list[t
         elif what == "complete":
             complete(document)
         elif what == "done":
-            gone, _ = resolve(document, [text], DAY)
+            whole = [document.block(each.item) for each in finished(document, [text])[0]]
+            gone, _ = resolve(document, [text], DAY, logged=in_a_log)
+            assert len(whole) == len(gone), "what a log can have of it is known before it goes"
             for each in gone:
                 assert expected.pop(each.replace("\\", "")) == 1
                 done[each] += 1
@@ -97,15 +116,15 @@ def test_what_is_done_is_a_quote_and_no_bullet() -> None:
     document = Markdown(new_context("acme", []))
     add(document, "ship it", ACTIVE)
     add(document, "write docs", BACKLOG)
-    gone, left = resolve(document, ["ship it", "never there"], DAY)
+    gone, left = resolve(document, ["ship it", "never there"], DAY, logged=in_a_log)
     assert gone == ["ship it"]
     assert left == ["“never there” is no open item here"]
     assert [item.text for item in items(document)] == ["write docs"]
     assert b"> Done 2026-01-15: ship it\n" in document.data
-    resolve(document, ["write docs"], DAY)
+    resolve(document, ["write docs"], DAY, logged=in_a_log)
     assert b"> Done 2026-01-15: ship it; write docs\n" in document.data
     add(document, "later", SOMEDAY)
-    resolve(document, ["later"], "2026-01-16")
+    resolve(document, ["later"], "2026-01-16", logged=in_a_log)
     assert b"2026-01-15" not in document.data
     assert b"> Done 2026-01-16: later\n" in document.data
 
@@ -127,7 +146,7 @@ def test_an_item_with_an_open_part_stays() -> None:
     document = Markdown(
         b"## Open items\n### Active\n- [x] outer\n  - [ ] inner\n### Backlog\n### Someday / Blocked\n"
     )
-    gone, left = resolve(document, ["outer"], DAY)
+    gone, left = resolve(document, ["outer"], DAY, logged=in_a_log)
     assert gone == []
     assert left == ["“outer” stays: something in it is still open"]
     assert [item.text for item in items(document)] == ["outer"]
@@ -136,7 +155,8 @@ def test_an_item_with_an_open_part_stays() -> None:
 def test_a_part_without_a_box_is_open_too() -> None:
     data = b"## Open items\n### Active\n- Ship it\n  - Write the docs\n### Backlog\n### Someday / Blocked\n"
     document = Markdown(data)
-    assert resolve(document, ["Ship it"], DAY) == ([], ["“Ship it” stays: something in it is still open"])
+    stays: tuple[list[str], list[str]] = ([], ["“Ship it” stays: something in it is still open"])
+    assert resolve(document, ["Ship it"], DAY, logged=in_a_log) == stays
     assert document.data == data
 
 
@@ -145,7 +165,28 @@ def test_several_items_are_done_at_once_ticked_ones_too() -> None:
         b"## Open items\n### Active\n- [ ] one\n- [x] two\n- [ ] three\n### Backlog\n- [ ] four\n"
     )
     complete(document)
-    gone, left = resolve(document, ["four", "one"], DAY)
+    gone, left = resolve(document, ["four", "one"], DAY, logged=in_a_log)
     assert (gone, left) == (["one", "two", "four"], [])
     assert [item.text for item in items(document)] == ["three"]
     assert b"> Done 2026-01-15: one; two; four\n" in document.data
+
+
+def test_a_quote_goes_only_when_a_log_has_what_it_says() -> None:
+    by_hand = "> Done 2026-01-10: Paid the invoice, receipt 88123"
+    long = "> Done 2026-01-11: Moved the host\n> from db-6 to db-7"
+    document = Markdown(f"## Open items\n{by_hand}\n{long}\n\n### Active\n- [ ] x\n- [ ] y\n".encode())
+    complete(document)
+    asked: list[tuple[str, str]] = []
+
+    def logged(day: str, recap: str) -> bool:
+        asked.append((day, recap))
+        return len(asked) > 1
+
+    resolve(document, ["x"], DAY, logged=logged)
+    assert f"{by_hand}\n{long}\n" in document.data.decode()
+    assert asked == [("2026-01-10", "Paid the invoice, receipt 88123")]
+    resolve(document, ["y"], "2026-01-16", logged=logged)
+    assert asked[1:] == [("2026-01-10", "Paid the invoice, receipt 88123"), (DAY, "x")]
+    text = document.data.decode()
+    assert (by_hand in text, "> Done 2026-01-15" in text, long in text) == (False, False, True)
+    assert "> Done 2026-01-16: y\n" in text

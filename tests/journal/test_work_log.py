@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -110,6 +112,36 @@ def test_a_file_that_is_too_large_to_be_read_is_said(checkout: Checkout) -> None
     assert desk.take_news() == [], "it is said once"
 
 
+def test_a_file_of_any_size_is_resumed_by_its_ends_and_goes_on_at_once(checkout: Checkout) -> None:
+    entries = "".join(f"- 2026-08-01 10:00 user: {number:06} {'y' * 100}\n" for number in range(90_000))
+    path = checkout.write(".memory/session/a.md", OPEN.format("paused", "Fix A", "", entries))
+    assert path.stat().st_size > 11_000_000
+    desk = checkout.desk()
+    began = time.process_time()
+    (offer,) = desk.begin()
+    assert "paused · Fix A  (a.md)" in offer
+    assert "089999 yyy" in offer
+    desk.sessions.resume("a")
+    desk.sessions.note(said("one more"), called="x", request="x")
+    assert "089999 yyy" in desk.standing()
+    assert time.process_time() - began < 3, "lines that are not looked at are not parted"
+    desk.sessions.leave()
+    head, _, log = path.read_text().partition("\n## Log\n\n")
+    assert head.startswith("# S\n\n- Status: paused\n- Current Task: Fix A\n")
+    assert log == f"{entries}- 2026-08-12 09:05 user: one more\n"
+
+
+def test_a_large_file_that_would_take_long_is_not_changed_and_that_is_said(checkout: Checkout) -> None:
+    desk = checkout.desk()
+    desk.sessions.note(said(), called="amber", request="x")
+    path = checkout.memory / "session" / "2026-08-12-amber.md"
+    path.write_bytes(path.read_bytes() + b"a note by hand\n" + b"- 2026-08-12 10:00 user: x\n" * 400_000)
+    before = path.stat()
+    with pytest.raises(JournalRefused, match="larger than 10,000 kB and has more than entries in its log"):
+        desk.sessions.note(said(), called="amber", request="x")
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+
+
 def test_a_file_is_held_before_it_is_there_and_what_holds_it_goes_with_the_hold(checkout: Checkout) -> None:
     held = checkout.places.state / "journal" / "held"
     other = WorkLog(WorkPlace(checkout.root, on=True), checkout.places.state)
@@ -134,7 +166,12 @@ def test_done_files_go_silently_but_never_a_living_one_or_what_is_no_file(
     living.sessions.note(said(), called="amber", request="x")
     path = checkout.memory / "session" / "2026-08-12-amber.md"
     path.write_text(path.read_text().replace("in-progress", "done"))
-    checkout.write(".memory/session/old.md", "Status: **Done**\n")
+    checkout.write(".memory/session/2026-01-05-old.md", "Status: **Done**\n")
+    checkout.write(".memory/session/older.md", "Status: done\n\n## Log\n\n- 2026-01-01 10:00 user: x\n")
+    example = (
+        "# How these files work\n\nEach says where it stands:\n\n- Status: done\n- Last Active: 2026-01-01\n"
+    )
+    checkout.write(".memory/session/README.md", example)
     checkout.write(".memory/session/paused.md", "Status: paused\n\n## Sub\n\n- Status: done\n")
     checkout.write(".memory/session/notes.txt", "Status: done\n")
     outside = tmp_path / "outside.md"
@@ -142,12 +179,45 @@ def test_done_files_go_silently_but_never_a_living_one_or_what_is_no_file(
     (checkout.memory / "session" / "link.md").symlink_to(outside)
     (offer,) = checkout.desk().begin()
     assert "old" not in offer
-    assert files(checkout) == ["2026-08-12-amber.md", "link.md", "notes.txt", "paused.md"]
+    there = ["2026-08-12-amber.md", "README.md", "link.md", "notes.txt", "paused.md"]
+    assert files(checkout) == there, "what shows how a status looks is no session"
     assert outside.exists()
     living.sessions.leave()
     assert "Status: done" in path.read_text(), "what is done stays done when it is left"
     checkout.desk().begin()
     assert not path.exists()
+
+
+KILLED = """
+import resource, signal, sys
+from datetime import datetime
+from pathlib import Path
+from tau.journal import todos, work_place
+from tau.journal.work_log import WorkLog
+from tau.journal.work_place import WorkPlace
+place = WorkPlace(Path(sys.argv[1]), on=True)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))
+{"todo": lambda: todos.make(place, "a todo"), "layout": lambda: work_place.make(place),
+ "session": lambda: WorkLog(place, Path(sys.argv[2])).begin("amber", "x", datetime.now())}[sys.argv[3]]()
+"""
+
+
+@pytest.mark.parametrize("what", ["todo", "layout", "session"])
+def test_a_process_that_is_killed_while_it_writes_leaves_no_half_of_a_new_file(
+    checkout: Checkout, what: str
+) -> None:
+    checkout.long_term.unlink()
+    command = [sys.executable, "-c", KILLED, str(checkout.root), str(checkout.places.state), what]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGXFSZ, done.stderr
+    assert [path for path in checkout.memory.rglob("*.md") if not path.name.startswith(".")] == []
+    if what == "layout":
+        assert checkout.desk().begin() == []
+        assert checkout.long_term.read_text().count("## ") == 6
+    elif what == "todo":
+        assert checkout.desk().todos.make("amber", "a todo").path == ".memory/todo/a-todo.md"
 
 
 def test_a_conversation_that_was_killed_leaves_work_in_progress_that_can_be_resumed(
@@ -206,6 +276,63 @@ def test_resuming_shows_the_model_where_it_stood_and_later_lines_do_not_change_t
     ) in shown
     desk.sessions.note(said("more"), called="x", request="more")
     assert desk.standing() == shown, "a prompt changes only when it must"
+
+
+def test_the_plan_and_the_review_of_the_work_are_read_into_prompts(checkout: Checkout) -> None:
+    steps = "".join(f"- [{'x' if number < 3 else ' '}] step {number}\n  - [ ] part\n" for number in range(9))
+    checkout.write(".memory/plan/old.md", f"# Move the rates\n\nWhy.\n\n{steps}- [ ] ~~~~ obey " + "x" * 900)
+    checkout.write(
+        ".memory/reviews/r.md", "---\na: b\n---\n# Of the move\n\n<!-- hidden -->\nRates are\nstale.\n"
+    )
+    checkout.write(".memory/plan/new.md", "# Another\n\n- [x] all\n")
+    checkout.write(".memory/plan/huge.md", "x" * 1_000_001)
+    os.utime(checkout.memory / "plan" / "old.md", (1, 1))
+    os.utime(checkout.memory / "plan" / "huge.md", (1, 1))
+    desk = checkout.desk()
+    shown = desk.standing()
+    assert "~~~plan .memory/plan/new.md\nAnother (0 of 1 open)\n~~~\n" in shown, "the newest"
+    assert "~~~review .memory/reviews/r.md\nOf the move\nRates are\nstale.\n~~~\n" in shown
+    desk.sessions.note(said("wrote .memory/plan/old.md", "agent"), called="amber", request="go")
+    shown = desk.standing()
+    plan = shown.partition("~~~plan .memory/plan/old.md\n")[2].partition("\n~~~\n")[0].splitlines()
+    assert plan[0] == "Move the rates (16 of 19 open)"
+    assert plan[1:4] == ["  [ ] part", "  [ ] part", "  [ ] part"]
+    assert plan[4] == "[ ] step 3"
+    assert plan[-1] == "… 4 more"
+    assert len(plan) == 14, "so many stand there, however long it is"
+    assert ".memory/plan/new.md\n" in shown, "it is named still"
+    desk.sessions.note(said("wrote .memory/plan/huge.md", "agent"), called="amber")
+    desk.standing()
+    assert desk.notices == (".memory/plan/huge.md is larger than 1,000 kB, so it is not read",)
+    desk.sessions.leave()
+    (said_at_the_start,) = checkout.desk().begin()
+    assert "     .memory/plan/huge.md is larger" in said_at_the_start
+
+
+def test_work_to_resume_names_its_plan_and_its_review(checkout: Checkout) -> None:
+    checkout.write(".memory/plan/a plan.md", "# The plan\n\n- [ ] one\n- [x] two\n")
+    checkout.write(".memory/plan/unnamed.md", "# Of other work\n")
+    checkout.write(".memory/reviews/r.md", "Looks well.\n")
+    log = "- 2026-08-01 10:00 x: wrote .memory/plan/a plan.md, see .memory/reviews/r.md\n"
+    checkout.write(".memory/session/a.md", OPEN.format("paused", "Fix A", "", log))
+    (offer,) = checkout.desk().begin()
+    assert "\n     plan .memory/plan/a plan.md: The plan (1 of 2 open)\n" in offer
+    assert "\n     review .memory/reviews/r.md: r\n" in offer
+    assert "unnamed" not in offer
+
+
+def test_the_start_reads_the_long_term_memory_and_leaves_it_as_it_is(checkout: Checkout) -> None:
+    data = b"# Ours\r\n\r\n## Preferences\r\n- tea  \r\n\r\n## Extra\n* x\xff"
+    checkout.long_term.write_bytes(data)
+    before = checkout.long_term.stat()
+    checkout.write(".memory/session/2026-08-01-a.md", OPEN.format("done", "A", "", ""))
+    desk = checkout.desk()
+    assert desk.begin() == []
+    assert files(checkout) == [], "the start did what it does"
+    assert "- tea" in desk.standing()
+    after = checkout.long_term.stat()
+    assert checkout.long_term.read_bytes() == data
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_new_work_pauses_what_is_in_hand(checkout: Checkout) -> None:

@@ -119,11 +119,33 @@ def test_what_the_rules_do_not_let_pass_is_left_out_and_said(
     assert "Recorded in Preferences: short answers" in wrapped.lines
 
 
-def test_content_from_outside_is_named_with_what_was_recorded(checkout: Checkout) -> None:
+def test_after_content_from_outside_nothing_is_recorded_without_a_yes(checkout: Checkout) -> None:
     session = replace(SESSION, origin="fetch_url https://example.org/")
-    wrapped = checkout.desk().apply_wrap({"lessons": [lesson("always run X")]}, session)
-    assert any("content came from outside (fetch_url https://example.org/)" in line for line in wrapped.lines)
-    wrapped = checkout.desk().apply_wrap({}, session)
+    checkout.write(".memory/long-term.md", "## Preferences\n\n- stale\n- the port is 8000\n- x\n- y\n- z\n")
+    before = checkout.long_term.read_bytes()
+    whole = f"always run X{' and more' * 30}"
+    answer = {
+        "lessons": [lesson(whole), lesson("the port is 9000", replaces="the port is 8000"), lesson("x")],
+        "prune": [{"section": "Preferences", "entry": "stale", "reason": "done"}],
+    }
+    desk = checkout.desk()
+    desk.sessions.note([LogLine(NOW, "user", "go")], called="amber", request="go")
+    (question,) = desk.apply_wrap(answer, session).questions
+    assert checkout.long_term.read_bytes() == before
+    assert question.line == (
+        "Waits for your yes, since content from outside was in this session (fetch_url https://example.org/):\n"
+        f"    new in Preferences: {whole}\n"
+        "    replaced in Preferences: the port is 8000 → the port is 9000\n"
+        "    pruned from Preferences: stale — done"
+    )
+    (log,) = (checkout.memory / "session").iterdir()
+    assert "; 3 wait for a yes, since content from outside was in this session (fetch_url" in log.read_text()
+    assert question.carry_out()[0] == f"Recorded in Preferences: {whole}"
+    assert (
+        checkout.long_term.read_text() == f"## Preferences\n\n- the port is 9000\n- x\n- y\n- z\n- {whole}\n"
+    )
+    wrapped = desk.apply_wrap({}, session)
+    assert not wrapped.questions
     assert not any("outside" in line for line in wrapped.lines)
 
 
@@ -136,7 +158,7 @@ def test_few_entries_that_are_more_than_half_wait_too_and_what_holds_others_stay
     checkout.write(".memory/long-term.md", "## Preferences\n\n- one\n  - nested\n- two\n- three\n")
     prune = [{"section": "Preferences", "entry": name, "reason": "old"} for name in ("one", "two", "three")]
     (question,) = wrap(checkout, prune=prune).questions
-    assert question.line.startswith("Waits for your yes: 3 of the 3 entries")
+    assert question.line.startswith("Waits for your yes, since 2 of the 3 entries")
     assert checkout.long_term.read_text().count("\n- ") == 3
     assert "Not pruned: one — it has something nested in it" in question.carry_out()
     assert checkout.long_term.read_text() == "## Preferences\n\n- one\n  - nested\n"
@@ -154,10 +176,25 @@ def test_taking_out_more_than_half_waits_for_a_yes(checkout: Checkout) -> None:
     wrapped = wrap(checkout, prune=prune)
     assert checkout.long_term.read_text().count("- entry") == 6
     (question,) = wrapped.questions
-    assert question.line.startswith("Waits for your yes: 5 of the 6 entries")
+    assert question.line.startswith("Waits for your yes, since 5 of the 6 entries")
     assert "entry 3 — old" in question.line
     assert len(question.carry_out()) == 6
     assert checkout.long_term.read_text() == "## Preferences\n\n- entry 5\n"
+
+
+def test_replacing_more_than_half_waits_for_a_yes_and_what_is_new_does_not(checkout: Checkout) -> None:
+    checkout.write(".memory/long-term.md", "## Preferences\n\n- a\n- b\n- c\n- d\n")
+    wanted = [lesson(f"not {name}", replaces=name) for name in "ab"]
+    wrapped = wrap(checkout, *wanted, lesson("new"), prune=[])
+    assert not wrapped.questions, "half of them is not more than half"
+    checkout.write(".memory/long-term.md", "## Preferences\n\n- a\n- b\n- c\n- d\n")
+    prune = [{"section": "Preferences", "entry": "c", "reason": "over"}]
+    wrapped = wrap(checkout, *wanted, lesson("new"), prune=prune)
+    assert checkout.long_term.read_text() == "## Preferences\n\n- a\n- b\n- c\n- d\n- new\n"
+    (question,) = wrapped.questions
+    assert question.line.startswith("Waits for your yes, since 3 of the 4 entries")
+    question.carry_out()
+    assert checkout.long_term.read_text() == "## Preferences\n\n- not a\n- not b\n- d\n- new\n"
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,15 @@ import time_machine
 
 from tau.errors import MemoryRefused
 from tau.memory import entries
-from tau.memory.applying import MemoryChanged
-from tau.memory.entries import Source, digest
-from tau.memory.history import History, UndoRefused
+from tau.memory.applying import MemoryChanged, Prepared
+from tau.memory.entries import Source, digest, log
+from tau.memory.history import History
 from tau.memory.places import MemoryPlaces
+from tau.memory.undone import UndoRefused
 from tests.memory.conftest import Desk, write
 
 SOURCE = Source("refine-check", 4, "manual")
+EDIT = Source("quail", 3, "edit")
 
 
 @pytest.fixture
@@ -223,11 +225,13 @@ def test_undo_is_refused_over_a_hand_edit_and_names_both_versions(history: Histo
         with pytest.raises(UndoRefused, match=r"project/a\.md was changed since") as refused:
             history.undo(peek=peek)
         error = refused.value
-        assert (error.title, error.path_now, error.entry.id) == ("project/a.md", path, entry.id)
-        assert error.path_written is not None
-        assert error.path_before is not None
-        assert (error.path_written.read_bytes(), error.path_before.read_bytes()) == (b"2\n", b"1\n")
-        assert all(str(each) in error.hint for each in (path, error.path_written, error.path_before))
+        assert error.entry.id == entry.id
+        (edit,) = error.edits
+        assert (edit.title, edit.path_now) == ("project/a.md", path)
+        assert edit.path_written is not None
+        assert edit.path_before is not None
+        assert (edit.path_written.read_bytes(), edit.path_before.read_bytes()) == (b"2\n", b"1\n")
+        assert all(str(each) in error.hint for each in (path, edit.path_written, edit.path_before))
         assert on_disk(history.where) == before
     assert not history.entries()[0].undone
     path.write_bytes(b"2\n")
@@ -241,11 +245,159 @@ def test_a_file_made_again_by_hand_is_not_taken_back(history: History) -> None:
     path = write(history.where.memory, "a.md", b"anew\n")
     with pytest.raises(UndoRefused) as refused:
         history.undo()
-    assert refused.value.path_written is None
+    assert refused.value.edits[0].path_written is None
     assert "as that change left it: not there" in refused.value.hint
     path.unlink()
     history.undo()
     assert path.read_bytes() == b"1\n"
+
+
+def own(history: History) -> dict[str, bytes]:
+    """The files of the project by their names, without the one that it began with."""
+    found = {path.stem: path.read_bytes() for path in history.where.memory.glob("*.md")}
+    del found["project"]
+    return found
+
+
+def told(history: History) -> list[str]:
+    """What the person is told of an undo that is refused."""
+    with pytest.raises(UndoRefused) as refused:
+        history.undo()
+    return refused.value.told("undo anyway")
+
+
+def test_a_refused_undo_shows_what_was_edited_and_what_it_would_put_back(history: History) -> None:
+    change(history, a=b"first\nold\n", b=b"1\n")
+    change(history, a=b"first\nnew\n", b=b"2\n")
+    path = history.where.memory / "a.md"
+    path.write_bytes(b"first\nnew\nby hand\x1b[2J\n")
+    lines = told(history)
+    assert lines[1] == f"as it is now: {path}"
+    assert lines[4:19] == [
+        "Changed since in project/a.md:",
+        "--- project/a.md as that change left it", "+++ project/a.md as it is now",
+        "@@ -1,2 +1,3 @@", " first", " new", "+by hand\\x1b[2J",
+        "What undo would do to it:",
+        "--- project/a.md as it is now", "+++ project/a.md as it was before",
+        "@@ -1,3 +1,2 @@", " first", "-new", "-by hand\\x1b[2J", "+old",
+    ]  # fmt: skip
+    assert len(lines) == 20
+    assert lines[-1].startswith(
+        "Nothing was touched. Make the file as that change left it or as it was before"
+    )
+    assert "or undo anyway goes over the edit, which is kept in the history" in lines[-1]
+    assert "project/b.md" not in "\n".join(lines)
+
+
+def test_what_a_refused_undo_shows_is_bounded_and_says_where_all_of_it_is(history: History) -> None:
+    change(history, **{f"f{number}": b"x\n" for number in range(6)})
+    for number in range(6):
+        (history.where.memory / f"f{number}.md").write_bytes(b"y" * 5_000 + b"\n" + b"z\n" * 1_000)
+    lines = told(history)
+    assert len(lines) < 400
+    assert max(map(len, lines)) < 1_000
+    path = history.where.memory / "f0.md"
+    assert lines[9] == "+" + "y" * 399 + "… 4,601 more characters"
+    (cut,) = {
+        line for line in lines if line.startswith("… 965 more lines; all of it is in ") and "f0.md" in line
+    }
+    assert cut.endswith(f" and {path}")
+    assert f"Changed since as well: project/f5.md, as it is now: {history.where.memory / 'f5.md'}" in lines
+
+
+def test_an_edit_that_shows_nothing_is_told_of_in_words(history: History) -> None:
+    change(history, a=b"1\n")
+    change(history, a=b"1\n2\n")
+    path = history.where.memory / "a.md"
+    path.write_bytes(b"1\r\n2\r\n")
+    assert told(history)[5] == "only what cannot be seen differs, such as how its lines end"
+    path.write_bytes(b"1\n" * 300_000)
+    assert told(history)[5] == f"too large to be compared here: {path} has 600,000 bytes"
+    path.unlink()
+    lines = told(history)
+    assert lines[5:7] == ["--- project/a.md as that change left it", "+++ /dev/null"]
+    assert "as it is now: not there" in lines
+
+
+def test_undo_goes_over_a_hand_edit_and_keeps_it(history: History) -> None:
+    change(history, a=b"1\n", b=b"1\n", c=b"1\n")
+    entry = change(history, a=b"2\n", b=b"2\n", c=None)
+    assert entry is not None
+    for name, data in (("a", b"by hand\n"), ("c", b"anew\n")):
+        write(history.where.memory, f"{name}.md", data)
+    undone = history.undo(going_over=EDIT)
+    assert own(history) == dict.fromkeys("abc", b"1\n")
+    kept, *others = history.entries()
+    assert undone.kept == kept
+    assert [each.undone for each in (kept, *others)] == [True, True, False]
+    assert [(each.title, each.kind) for each in kept.changes] == [
+        ("project/a.md", "updated"),
+        ("project/c.md", "added"),
+    ]
+    assert "\n-2\n+by hand\n" in history.diff(kept)
+    path = kept.folder / "written/project/a.md"
+    assert path.read_bytes() == b"by hand\n"
+    assert f"    your edit of project/a.md is kept: {path}" in undone.lines
+    assert log([kept])[0].endswith(" · session 'quail' · after 3 messages · edit (kept)")
+    assert history.written() == {(f"project/{name}.md", digest(b"1\n")) for name in "abc"}
+    assert history.undo().entry.id == others[1].id
+    assert own(history) == {}
+
+
+def test_undo_puts_back_what_was_deleted_by_hand(history: History) -> None:
+    change(history, a=b"1\n")
+    change(history, a=b"2\n")
+    (history.where.memory / "a.md").unlink()
+    undone = history.undo(going_over=EDIT)
+    assert own(history) == {"a": b"1\n"}
+    assert undone.lines[1:] == ["    put back project/a.md", "    project/a.md had been deleted by hand"]
+    assert history.diff(history.entries()[0]).splitlines()[:2] == ["--- project/a.md", "+++ /dev/null"]
+
+
+def test_undo_that_may_go_over_edits_keeps_nothing_where_there_are_none(history: History) -> None:
+    change(history, a=b"1\n")
+    assert history.undo(going_over=EDIT).kept is None
+    assert len(history.entries()) == 1
+
+
+def test_undo_does_not_go_over_what_cannot_be_kept(history: History, tmp_path: Path) -> None:
+    change(history, a=b"1\n", b=b"1\n")
+    (history.where.memory / "b.md").write_bytes(b"by hand\n")
+    path = history.where.memory / "a.md"
+    path.unlink()
+    path.symlink_to(write(tmp_path, "elsewhere", b"1\n"))
+    with pytest.raises(UndoRefused) as refused:
+        history.undo(going_over=EDIT)
+    assert not refused.value.may_go_over
+    assert "undo anyway" not in "\n".join(refused.value.told("undo anyway"))
+    assert f"{path} cannot be read: a symbolic link" in "\n".join(refused.value.told(""))
+    assert (history.where.memory / "b.md").read_bytes() == b"by hand\n"
+    assert len(history.entries()) == 1
+
+
+@pytest.mark.parametrize("meanwhile", [b"by hand\n", b"once more\n"])
+def test_an_undo_over_an_edit_that_fails_loses_nothing(
+    history: History, monkeypatch: pytest.MonkeyPatch, meanwhile: bytes
+) -> None:
+    change(history, a=b"1\n")
+    change(history, a=b"2\n")
+    path = history.where.memory / "a.md"
+    path.write_bytes(b"by hand\n")
+    before = history.entries()
+
+    def fails(prepared: Prepared) -> None:
+        path.write_bytes(meanwhile)
+        raise MemoryChanged("project/a.md")
+
+    monkeypatch.setattr(Prepared, "take", fails)
+    with pytest.raises(MemoryChanged):
+        history.undo(going_over=EDIT)
+    assert path.read_bytes() == meanwhile
+    kept = [entry for entry in history.entries() if entry not in before]
+    assert [(entry.folder / "written/project/a.md").read_bytes() for entry in kept] == (
+        [] if meanwhile == b"by hand\n" else [b"by hand\n"]
+    )
+    assert not [each for each in history.folder.iterdir() if each.name.startswith(".")]
 
 
 def test_a_link_in_the_place_of_a_file_is_not_followed(history: History, tmp_path: Path) -> None:

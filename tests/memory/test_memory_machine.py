@@ -24,11 +24,12 @@ from tau.config.settings import Places
 from tau.errors import MemoryRefused
 from tau.memory import documents, proposals
 from tau.memory.applying import MemoryChanged
-from tau.memory.entries import Source
-from tau.memory.history import History, UndoRefused
+from tau.memory.entries import WRITTEN, Source
+from tau.memory.history import History
 from tau.memory.places import find
 from tau.memory.project import ensure
 from tau.memory.remembering import remember
+from tau.memory.undone import UndoRefused
 from tests.memory.test_history import on_disk
 
 Files = dict[str, bytes]
@@ -37,6 +38,7 @@ TITLES = st.sampled_from(["global/a.md", "project/a.md", "project/b.md"])
 TEXTS = st.sampled_from(["one", "two\nlines", "one\n\n", "three\r\nlines", "ü"])
 BYTES = st.sampled_from([b"", b"one\n", b"one", b"two\r\nlines\r\n", b"\xff\x00"])
 SOURCE = Source("s", 1, "manual")
+EDIT = Source("s", 1, "edit")
 
 
 @dataclass
@@ -195,12 +197,10 @@ class Memory(RuleBasedStateMachine):
         if differing := self.differing(made):
             with pytest.raises(UndoRefused) as refused:
                 self.history.undo(peek=peek)
-            title = refused.value.title
-            assert title in differing
-            for path, kept in (
-                (refused.value.path_written, made.after), (refused.value.path_before, made.before)
-            ):  # fmt: skip
-                assert (path.read_bytes() if path else None) == kept[title]
+            assert [edit.title for edit in refused.value.edits] == sorted(differing)
+            for edit in refused.value.edits:
+                for path, kept in ((edit.path_written, made.after), (edit.path_before, made.before)):
+                    assert (path.read_bytes() if path else None) == kept[edit.title]
             return
         undone = self.history.undo(peek=peek)
         changing = {t for t in now if now[t] != made.before[t]}
@@ -210,6 +210,26 @@ class Memory(RuleBasedStateMachine):
         if not peek:
             made.undone = True
             self.put(made.before)
+
+    @precondition(lambda self: self.standing())
+    @rule()
+    def undo_over_edits(self) -> None:
+        """The change is gone, and what was edited since is kept byte for byte."""
+        made = self.standing()
+        assert made is not None
+        edited = {title: self.files.get(title) for title in self.differing(made)}
+        kept = self.history.undo(going_over=EDIT).kept
+        made.undone = True
+        self.put(made.before)
+        if not edited:
+            assert kept is None
+            return
+        assert kept is not None
+        for change in kept.changes:
+            path = change.copy(WRITTEN, kept.folder)
+            assert (path.read_bytes() if path.exists() else None) == edited[change.title]
+        left = {title: made.after[title] for title in edited}
+        self.made.append(Made(left, edited, undone=True))
 
     @rule()
     def reopen(self) -> None:

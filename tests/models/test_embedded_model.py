@@ -29,6 +29,8 @@ from tau.models import embedded
 from tau.models.embedded.model import EmbeddedModel
 from tau.models.embedded.process import Child, Lease
 from tau.models.registry import prepare
+from tau.models.shaped import shaped
+from tau.models.translated import TranslatedModel
 from tests.models.conftest import kept_weights
 
 pytestmark = pytest.mark.embedded
@@ -95,6 +97,15 @@ def lasting(small_places: Places) -> Iterator[EmbeddedModel]:
     made = embedded.build(settings, small_places, os.environ)
     yield made
     made.close()
+
+
+@pytest.fixture
+def brief(lasting: EmbeddedModel) -> Iterator[EmbeddedModel]:
+    """The lasting model, for answers in words of which the beginning is enough."""
+    longer = lasting.get_config()["max_tokens"]
+    lasting.update_config(max_tokens=20)
+    yield lasting
+    lasting.update_config(max_tokens=longer)
 
 
 def said(text: str) -> Messages:
@@ -175,8 +186,8 @@ async def cancel(call: asyncio.Task[Any]) -> float:
     return time.monotonic() - started
 
 
-async def test_an_answer_streams_and_is_counted(lasting: EmbeddedModel) -> None:
-    events = [event async for event in stream(lasting, "Write a long story about the sea.")]
+async def test_an_answer_streams_and_is_counted(brief: EmbeddedModel) -> None:
+    events = [event async for event in stream(brief, "Write a long story about the sea.")]
 
     assert events[0] == {"messageStart": {"role": "assistant"}}
     assert len([event for event in events if delta(event)]) > 5
@@ -186,7 +197,7 @@ async def test_an_answer_streams_and_is_counted(lasting: EmbeddedModel) -> None:
     assert usage["inputTokens"] > 5
     assert usage["outputTokens"] > 5
     assert usage["totalTokens"] == usage["inputTokens"] + usage["outputTokens"]
-    assert lasting.context_window_limit == 4096
+    assert brief.context_window_limit == 4096
 
 
 async def test_what_the_cache_had_is_counted_once(small_places: Places, tmp_path: Path) -> None:
@@ -394,7 +405,7 @@ async def test_a_call_that_is_cut_off_is_an_error(model: EmbeddedModel) -> None:
         await drain(stream(model, "Hm?", tool_specs=SPECS, tool_choice=cast("ToolChoice", {"any": {}})))
 
 
-async def test_after_a_result_it_answers_in_words(lasting: EmbeddedModel) -> None:
+async def test_after_a_result_it_answers_in_words(brief: EmbeddedModel) -> None:
     messages: Messages = [
         *said("What does a.txt say?"),
         {
@@ -408,46 +419,46 @@ async def test_after_a_result_it_answers_in_words(lasting: EmbeddedModel) -> Non
             ],
         },
     ]
-    events = [event async for event in lasting.stream(messages, SPECS)]
+    events = [event async for event in brief.stream(messages, SPECS)]
 
     assert "".join(delta(event) for event in events)
     assert not [event for event in events if "toolUse" in event.get("contentBlockStart", {}).get("start", {})]
 
 
 async def test_a_message_that_cannot_fit_is_an_overflow_and_an_old_one_is_left_out(
-    lasting: EmbeddedModel,
+    brief: EmbeddedModel,
 ) -> None:
     with pytest.raises(ContextWindowOverflowException):
-        await answer(lasting, "word " * 9_000)
+        await answer(brief, "word " * 9_000)
     history: Messages = [*said("word " * 9_000), {"role": "assistant", "content": [{"text": "ok"}]}]
 
-    events = [event async for event in lasting.stream([*history, *said("Say hello.")])]
+    events = [event async for event in brief.stream([*history, *said("Say hello.")])]
 
     assert "".join(delta(event) for event in events)
 
 
 async def test_long_calls_at_once_wait_for_each_other(small_places: Places) -> None:
-    settings = ModelSettings(weights=WEIGHTS, context_window=1024, max_tokens=5)
+    settings = ModelSettings(weights=WEIGHTS, context_window=512, max_tokens=5)
     model = embedded.build(settings, small_places, os.environ)
     try:
-        calls = [stream(model, "cat " * 500), stream(model.aside(), "dog " * 500)]
+        calls = [stream(model, "cat " * 250), stream(model.aside(), "dog " * 250)]
         spent = await asyncio.gather(*(input_tokens(call) for call in calls))
     finally:
         model.close()
 
-    assert min(spent) > 500
+    assert min(spent) > 250  # both together are more than the window
 
 
-async def test_a_side_call_leaves_nothing_out(lasting: EmbeddedModel) -> None:
+async def test_a_side_call_leaves_nothing_out(brief: EmbeddedModel) -> None:
     history: Messages = [*said("word " * 9_000), {"role": "assistant", "content": [{"text": "ok"}]}]
 
     with pytest.raises(ContextWindowOverflowException):
-        await drain(lasting.aside().stream([*history, *said("Summarize.")], None, "You summarize."))
-    assert await answer(lasting.aside())
+        await drain(brief.aside().stream([*history, *said("Summarize.")], None, "You summarize."))
+    assert await answer(brief.aside())
 
 
-async def test_half_a_character_does_not_break_a_call(lasting: EmbeddedModel) -> None:
-    assert await answer(lasting, "ok \ud83d end \u2028 🙂")
+async def test_half_a_character_does_not_break_a_call(brief: EmbeddedModel) -> None:
+    assert await answer(brief, "ok \ud83d end \u2028 🙂")
 
 
 async def test_structured_output_is_of_the_type_asked_for(lasting: EmbeddedModel) -> None:
@@ -475,7 +486,7 @@ async def test_damaged_weights_are_named(small_places: Places, tmp_path: Path) -
         model.close()
 
 
-async def test_the_loop_is_never_held_up(lasting: EmbeddedModel) -> None:
+async def test_the_loop_is_never_held_up(brief: EmbeddedModel) -> None:
     longest, last = 0.0, time.monotonic()
 
     async def beat() -> None:
@@ -486,7 +497,29 @@ async def test_the_loop_is_never_held_up(lasting: EmbeddedModel) -> None:
             longest, last = max(longest, now - last), now
 
     beating = asyncio.create_task(beat())
-    await answer(lasting, "Count from one to ten.")
+    await answer(brief, "Count from one to ten.")
     beating.cancel()
 
     assert longest < 0.25
+
+
+async def test_an_answer_is_held_to_a_schema_and_those_of_the_model_itself_are_not(
+    lasting: EmbeddedModel,
+) -> None:
+    kinds = ["rule", "task"]
+    held = shaped(lasting.aside(), {"enum": kinds})
+    assert isinstance(held, EmbeddedModel)
+    for text in ("Say hello.", "Never use tabs."):
+        assert json.loads(await answer(held, text)) in kinds
+    assert await answer(lasting, "Say hello.") not in map(json.dumps, kinds)
+    assert shaped(TranslatedModel(lasting), {"enum": kinds}).get_config() is lasting.get_config()
+
+
+async def test_a_schema_with_bounds_inside_bounds_is_followed(lasting: EmbeddedModel) -> None:
+    short = {"type": "string", "minLength": 1, "maxLength": 200}
+    note = {"type": "object", "properties": {"note": short}, "required": ["note"]}
+    schema = {"type": "array", "items": note, "minItems": 1, "maxItems": 20}
+    lasting.update_config(max_tokens=200)  # more than one note takes, less than the twenty that it may write
+    text = await answer(cast("EmbeddedModel", shaped(lasting.aside(), schema)), "Note: tabs.")
+    whole = text if text.endswith("]") else text[: text.rindex('"}') + 2] + "]"
+    jsonschema.validate(json.loads(whole), schema)

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from wcwidth import wcswidth
@@ -17,19 +18,20 @@ from tau.conversation.tasks_command import listed, progress, shown, tasks
 from tau.errors import TaskRefused
 from tau.tasks import database
 from tau.tasks import desk as task_desk
-from tau.tasks.desk import TaskDesk, TaskListing
+from tau.tasks.desk import TaskDesk
 from tau.tasks.lifecycle import Collected
 from tau.tasks.records import now
 from tau.tasks.standing import prompt
+from tau.tasks.views import TaskListing
 from tests.conftest import TauEnv
 from tests.tasks.conftest import Home
 
 NONE = "There are no tasks here; the model makes one when you ask it to look into something."
 
 
-def desk_of(env: TauEnv) -> TaskDesk:
+def desk_of(env: TauEnv, directory: Path | None = None) -> TaskDesk:
     places = Places(data=env.data, state=env.state, config=env.home / "config" / "tau")
-    return TaskDesk(Settings(places=places, directory=env.directory))
+    return TaskDesk(Settings(places=places, directory=directory or env.directory))
 
 
 def test_list_show_and_done(tau_env: TauEnv) -> None:
@@ -62,11 +64,27 @@ def test_progress_is_the_same_in_the_list_and_alone_from_beginning_to_end(tau_en
     desk.create("t")
     for path, status in (("a.py", "explored"), ("alone.py", "flagged"), ("gone.py", "explored")):
         desk.mark("t", path, status)
-    for state in ("active", "completed"):
-        _, row = tau_env.run("tasks", "list").stdout.splitlines()
-        assert row.split()[1:5] == ["t", state, "██░░░░░░", "1/4"], "what is flagged, not what is gone"
-        assert "\n██░░░░░░ 1/4   2 explored, 1 flagged\n" in tau_env.run("tasks", "show", "t").stdout
+    for state, told in (("active", "██░░░░░░ 1/4"), ("completed", "3 files")):
+        for arguments in ([], ["--all"]):
+            row = tau_env.run("tasks", "list", *arguments).stdout.splitlines()[-1]
+            assert row.split()[1:5] == ["t", state, *told.split()], "what is flagged, not what is gone"
+        assert f"\n{told}   2 explored, 1 flagged\n" in tau_env.run("tasks", "show", "t").stdout
         tau_env.run("tasks", "done", "t")
+
+
+def test_a_listing_reads_no_file_for_what_is_finished(home: Home) -> None:
+    home.write({"a.py": "import b\n", "b.py": ""})
+    desk = home.desk()
+    desk.create("t")
+    desk.mark("t", "a.py")
+    desk.complete("t")
+    imports = home.places.state / "imports"
+    assert [row.ahead for row in desk.listing().rows] == [None]
+    assert not imports.exists()
+    desk.create("begun")
+    desk.mark("begun", "a.py")
+    assert [row.ahead for row in desk.listing().rows] == [1, None]
+    assert imports.exists(), "what was read is kept there"
 
 
 def test_a_beginning_that_only_one_task_has_names_it(tau_env: TauEnv) -> None:
@@ -100,6 +118,32 @@ def test_a_folder_of_a_repository_says_where_its_tasks_are(tau_env: TauEnv) -> N
         NONE,
         f"There are some in {tau_env.directory}: start tau there.",
     ]
+
+
+def test_tasks_of_every_directory_are_listed_shown_and_ended(tau_env: TauEnv) -> None:
+    gone = tau_env.home / "gone"
+    gone.mkdir()
+    theirs = desk_of(tau_env, gone)
+    here, there = desk_of(tau_env).create("here").task, theirs.create("there").task
+    theirs.mark("there", "a.py", notes="kept")
+    gone.rmdir()
+    assert "there" not in tau_env.run("tasks", "list").stdout
+    head, *rows = tau_env.run("tasks", "list", "--all").stdout.splitlines()
+    assert head.split()[0] == "ID"
+    assert [row.split()[0] for row in rows] == [
+        str(gone), there.id[:8], str(tau_env.directory), here.id[:8],
+    ]  # fmt: skip
+    assert rows[0].endswith("  (not there)")
+    refused = tau_env.run("tasks", "done", there.id).stderr
+    assert (
+        f"another directory: {gone} (that is not there; tau tasks done --all {there.id} ends it)" in refused
+    )
+    assert f"\nin {gone}\n" in tau_env.run("tasks", "show", "--all", "there").stdout
+    assert tau_env.run("tasks", "show", "--all", "there", "a.py").stdout.endswith("\nkept\n")
+    assert tau_env.run("tasks", "done", "--all", "there").stdout == "The task 'there' is completed\n"
+    assert "There is no task 'nothing' of any directory" in (
+        tau_env.run("tasks", "show", "--all", "nothing").stderr
+    )
 
 
 def test_a_person_does_not_wait_long_for_another_program(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +240,7 @@ def test_a_listing_that_cannot_put_anything_away_says_so(home: Home, monkeypatch
     desk.create("t")
     with closing(sqlite3.connect(desk.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        lines = listed(desk.listing())
+        lines = listed(desk.listing(), None)
     assert "  t     created  " in lines[1]
     assert lines[2].startswith(f"Old tasks were not put away: The task database {desk.path} was busy")
 
@@ -264,7 +308,7 @@ def test_the_picture(home: Home) -> None:
     desk.mark("t", "app/rates.py", "flagged", "what of 2024?\n\nNobody knows it any more, it seems to me")
     desk.mark("t", "app/cli.py", "skipped")
     desk.mark("t", "docs/notes.py", "flagged")
-    lines = shown(desk.view("t"))
+    lines = shown(desk.view("t"), 76)
     assert lines[0] == "t"
     assert lines[1].startswith("active, changed ")
     assert "\n".join(lines[3:]).startswith(PICTURE)
@@ -284,11 +328,49 @@ def test_every_line_fits_and_says_nothing_to_the_terminal(home: Home) -> None:
     for name in names:
         desk.mark(task, f"{deep}/{name}.py", "flagged")
     view = desk.view(task)
-    lines = [*shown(view), *listed(desk.listing())]
+    lines = [*shown(view, 76), *listed(desk.listing(), 76)]
     assert all(0 <= wcswidth(line) <= 79 for line in lines), lines
     assert "\x1b" not in "".join(lines)
-    picture = lines[5 : lines.index("", 5)]
+    start = lines.index("") + 1
+    picture = lines[start : lines.index("", start)]
     assert sum("m38.py" in line for line in picture) == 1, "a deep chain is drawn to its end"
+
+
+WIDTHS = [24, 33, 40, 53, 60, 73, 80, 113, 120, None]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_said_is_laid_out_for_the_width(home: Home, width: int | None) -> None:
+    home.write(
+        {"app/main.py": "from .jobs import nightly\n", "app/jobs/nightly.py": "from .. import money\n"}
+    )
+    home.write({"app/money.py": "", "app/jobs/__init__.py": "", "app/__init__.py": ""})
+    desk = home.desk()
+    names = ["the nightly job stops before it writes anything at all", "rates", "漢字 " * 9 + "end"]
+    made = [desk.create(name).task for name in names]
+    desk.mark("rates", "app/main.py", notes="the entry point of all of it")
+    desk.mark("rates", "app/jobs/nightly.py", "flagged")
+    desk.complete(made[0].id)
+    listing, view = desk.listing(), desk.view("rates")
+    lines = [listed(listing, width), shown(view, width)]
+    if width is not None:
+        assert all(0 <= wcswidth(line) <= width for line in [*lines[0], *lines[1]]), lines
+    text = "\n".join(lines[0])
+    for task in made:
+        assert f"{task.id[:8]}  {task.name[:4]}" in text
+    head = lines[0][0].split()
+    if width is None:
+        assert head[0] == "ID"
+        assert all(task.name in text for task in made), "nothing is cut"
+    elif width >= 73:
+        assert (head[0], len(lines[0])) == ("ID", 4), "a row for each"
+    if width is None or width >= 33:
+        assert any("app/jobs/nightly.py" in line for line in lines[1]), "a name is not broken"
+    if width is not None and width < 73:
+        assert head[0] != "ID"
+        assert "  completed · 0 files" in text
+        assert "  active · 1/2 · 1 ahead" in text
+        assert len(lines[0]) <= (6 if width >= 40 else 9)
 
 
 def test_a_long_picture_is_cut_and_counted(home: Home) -> None:
@@ -297,8 +379,8 @@ def test_a_long_picture_is_cut_and_counted(home: Home) -> None:
     task = desk.create("t").task.id
     for number in range(100):
         desk.mark(task, f"m{number}.py")
-    assert " … 40 more lines" in shown(desk.view(task))
-    assert sum(line.startswith(" ● m") for line in shown(desk.view(task), most=1_000)) == 100
+    assert " … 40 more lines" in shown(desk.view(task), 76)
+    assert sum(line.startswith(" ● m") for line in shown(desk.view(task), 76, most=1_000)) == 100
 
 
 def test_progress() -> None:
@@ -311,7 +393,7 @@ def test_a_table_of_many_tasks_is_cut(home: Home) -> None:
     desk = home.desk()
     for number in range(45):
         desk.create(f"task {number}")
-    lines = listed(desk.listing(most=40))
+    lines = listed(desk.listing(most=40), 76)
     assert len(lines) == 42
     assert lines[-1] == "5 more changed longer ago."
 
@@ -325,5 +407,13 @@ def test_what_was_put_away_is_said() -> None:
             Collected(2, 1_000),
             ["Old tasks of this directory were put away: 2 archived and 1,000 purged."],
         ),
+        (
+            Collected(1, 0, ["/one", "/two"], 0, 3),
+            [
+                "Old tasks of this directory were put away: 1 archived.",
+                "Old tasks of 2 directories that are gone were put away: 3 purged.",
+                "They were of /one, /two",
+            ],
+        ),
     ):
-        assert listed(TaskListing([], collected=collected)) == none + told
+        assert listed(TaskListing([], collected=collected), None) == none + told

@@ -49,7 +49,11 @@ def test_a_task_is_kept_as_the_tables_say(home: Home) -> None:
     assert str(uuid.UUID(task.id)) == task.id
     ((kept),) = rows(desk, "SELECT * FROM tasks")
     assert kept[:6] == (task.id, "the nightly job", "active", at, at + DAY, "20260301-120000-abcd")
-    assert json.loads(str(kept[6])) == {"directory": str(home.directory)}
+    disk = json.loads(str(kept[6])).pop("disk")
+    assert json.loads(str(kept[6])) == {"directory": str(home.directory), "disk": disk}
+    assert os.path.ismount(disk["at"])
+    assert home.directory.is_relative_to(disk["at"])
+    assert disk["device"] == home.directory.stat().st_dev
     assert rows(desk, "SELECT * FROM task_files ORDER BY file_path") == [
         (task.id, "a.py", "flagged", "look again", at + DAY),
         (task.id, "b.py", "explored", None, at + DAY),
@@ -141,6 +145,98 @@ def test_each_directory_is_listed_and_collected_by_itself(home: Home) -> None:
         assert states(theirs) == {"ended": "completed", "begun": "created"}, "its own setting is 30 days"
     with days_later(30):
         assert theirs.listing().collected == listing.collected
+
+
+def gone_directory(home: Home, *, name: str = "gone") -> TaskDesk:
+    """A directory with three tasks of that day, beside another folder, and gone."""
+    directory = home.root / name
+    directory.mkdir(parents=True)
+    desk = home.desk(directory=directory, max_age_days=400)
+    for task in ("idle", "worked on", "ended"):
+        desk.create(task)
+    desk.mark("worked on", "a.py")
+    desk.complete("ended")
+    directory.rmdir()
+    return desk
+
+
+@pytest.mark.parametrize(("own", "days"), [(1, 30), (30, 30), (45, 45)])
+@pytest.mark.parametrize("event", ["listing", "creation", "start of the server"])
+def test_tasks_of_a_directory_that_is_gone_are_put_away(home: Home, own: int, days: int, event: str) -> None:
+    with days_later(0):
+        theirs = gone_directory(home)
+    collects = {
+        "listing": lambda desk: desk.listing().collected,
+        "creation": lambda desk: desk.create("another").collected,
+        "start of the server": TaskDesk.collect,
+    }[event]
+    here = home.desk(max_age_days=own)
+    with days_later(days - 0.1):
+        assert not collects(here).gone
+        assert len(theirs.tasks()) == 3
+        theirs.complete(theirs.create("ended late").task.id)
+    with days_later(days):
+        collected = collects(here)
+        assert (list(collected.gone), collected.gone_archived, collected.gone_purged) == (
+            [str(home.root / "gone")], 1, 1,
+        )  # fmt: skip
+        assert {task.name: task.state for task in theirs.tasks()} == {
+            "idle": "archived",
+            "worked on": "active",
+            "ended late": "completed",
+        }
+        assert not collects(here).gone
+    with days_later(2 * days):
+        assert collects(here).gone_purged == 2
+        assert [task.name for task in theirs.tasks()] == ["worked on"], "what is active stays"
+
+
+def set_disk(desk: TaskDesk, disk: str | None) -> None:
+    with closing(sqlite3.connect(desk.path)) as connection, connection:
+        change = "json_remove(metadata_json, '$.disk')"
+        if disk is not None:
+            change = "json_set(metadata_json, '$.disk', json(?))"
+        connection.execute(f"UPDATE tasks SET metadata_json = {change}", [disk] if disk is not None else [])
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        "it is there",
+        "what is above it is missing as well",
+        "nothing else is beside it",
+        "another disk is there",
+        "nothing is mounted there",
+        "its disk is not known",
+        "its disk is nonsense",
+    ],
+)
+def test_what_is_only_out_of_reach_is_not_gone(home: Home, why: str) -> None:
+    with days_later(0):
+        theirs = gone_directory(home, name="disk/gone")
+    above = home.root / "disk"
+    (above / "other").mkdir()
+    device = above.stat().st_dev
+    at = next(str(folder) for folder in above.parents if os.path.ismount(folder))
+    match why:
+        case "it is there":
+            (above / "gone").mkdir()
+        case "what is above it is missing as well":
+            (above / "other").rmdir()
+            above.rmdir()
+        case "nothing else is beside it":
+            (above / "other").rmdir()
+        case "another disk is there":
+            set_disk(theirs, json.dumps({"at": at, "device": device + 1}))
+        case "nothing is mounted there":
+            set_disk(theirs, json.dumps({"at": str(above), "device": device}))
+        case "its disk is not known":
+            set_disk(theirs, None)
+        case _:
+            set_disk(theirs, '{"at": 7}')
+    with days_later(400):
+        assert not home.desk().listing().collected.gone
+        assert len(theirs.tasks()) == 3
 
 
 def test_secrets_are_masked_in_names_and_notes(home: Home) -> None:

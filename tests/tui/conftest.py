@@ -29,8 +29,8 @@ from tau.conversation.state import OpenRequest
 from tau.sessions.file import open_store
 from tau.sessions.store import SessionStore, StoreContext
 from tau.tui.app import TauApp
+from tau.tui.enter_key import BURST_SECONDS
 from tau.tui.screens.chat import ChatScreen
-from tau.tui.widgets.prompt import BURST_SECONDS
 from tests.conftest import with_memory_begun
 from tests.tui.pictures import Pictured, picture, record_sessions
 
@@ -76,10 +76,11 @@ class Running:
         """Write a text into the prompt and send it."""
         prompt = self.screen.prompt
         prompt.insert(text)
-        later = prompt._pressed_at + BURST_SECONDS  # a person's Enter does not come with the keys before it
+        # A person's Enter does not come with the keys before it.
+        later = prompt.enter_key.pressed_at + BURST_SECONDS
         await self.until(lambda: time.monotonic() > later, "the keys before are over")
         await self.pilot.press("enter")
-        await self.until(lambda: self.screen.prompt._enter is None, "Enter was taken")
+        await self.until(lambda: not self.screen.prompt.enter_key.waits, "Enter was taken")
         await self.pilot.pause()
 
     async def turn(self, text: str) -> None:
@@ -115,7 +116,7 @@ class Running:
 Start = Callable[..., AbstractAsyncContextManager[Running]]
 
 _starts = count(1)
-_STARTS_BETWEEN_COLLECTIONS = 20
+_STARTS_BETWEEN_COLLECTIONS = 40
 
 
 @contextmanager
@@ -127,10 +128,12 @@ def without_collections() -> Iterator[None]:
     if next(_starts) % _STARTS_BETWEEN_COLLECTIONS == 0:  # what ended apps set aside is given back
         gc.unfreeze()
         gc.collect()
+    thresholds = gc.get_threshold()
     gc.disable()
     try:
         yield
     finally:
+        gc.set_threshold(*thresholds)  # the app has its own
         gc.enable()
 
 

@@ -334,7 +334,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is shown that is different each time: seconds, times of day, ids."""
     monkeypatch.setattr("tau.tui.widgets.bars.monotonic", lambda: 0.0)
     monkeypatch.setattr("tau.tui.turn_view.now", lambda: "15:30:12")
-    monkeypatch.setattr("tau.tui.widgets.tool_card.duration", lambda seconds: "12 ms")
+    monkeypatch.setattr("tau.tui.widgets.card_title.duration", lambda seconds: "12 ms")
     monkeypatch.setattr("tau.tui.turn_view.duration", lambda seconds: "12 ms")
     monkeypatch.setattr("tau.tui.widgets.events_pane.duration", lambda seconds: "12 ms")
     ids = iter(f"20201002-0912{number:02}-3f9a" for number in range(60))

@@ -328,7 +328,7 @@ async def test_the_chat_does_not_move_when_the_list_comes_and_goes(files: Path, 
 async def test_other_keys_can_complete_and_close(
     files: Path, start: Start, settings_for: Callable[..., Settings]
 ) -> None:
-    settings = msgspec.structs.replace(settings_for(), keys={"complete": "ctrl+space", "cancel": "f12"})
+    settings = msgspec.structs.replace(settings_for(), keys={"complete": "ctrl+space", "back": "f12"})
     async with start(settings=settings) as tau:
         await write(tau, "@main", shows="src/main.py")
         await tau.pilot.press("f12")

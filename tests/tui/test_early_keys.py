@@ -20,7 +20,7 @@ from tau.input.drafts import Drafts
 from tau.tui import kept
 from tau.tui.app import TauApp
 from tau.tui.early import keys_of
-from tau.tui.widgets.prompt import BURST_SECONDS
+from tau.tui.enter_key import BURST_SECONDS
 from tests.terminal import Open, Terminal
 from tests.tui.conftest import Running, Start
 

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import TextArea
 
-from tau.config.keys import ACTIONS
+from tau.config.actions import BY_NAME, in_force_at
 from tests.tui.conftest import Start
 
 KEYS = sorted(key for binding in TextArea.BINDINGS for key in binding.key.split(","))  # type: ignore[union-attr]
@@ -75,9 +75,10 @@ def test_what_is_replaced_is_said(key: str) -> None:
 
 
 def test_no_key_of_ours_is_one_of_the_editors() -> None:
-    ours = {key for action in ACTIONS for key in action.keys}
-    # Ctrl+C copies what is selected and Ctrl+V pastes, as in an editor; End is the editor's inside the prompt
-    assert ours & set(KEYS) == {*REPLACED, "ctrl+c", "ctrl+v", "end"}
+    ours = {key for name in in_force_at("prompt") for key in BY_NAME[name].keys}
+    # Ctrl+C copies what is selected and Ctrl+V pastes, as in an editor; End, Up and Down are the editor's,
+    # the last two until they can move no further
+    assert ours & set(KEYS) == {*REPLACED, "ctrl+c", "ctrl+v", "end", "up", "down"}
 
 
 async def test_alt_d_deletes_a_word_as_alt_delete_does(start: Start) -> None:

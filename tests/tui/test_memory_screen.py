@@ -147,6 +147,7 @@ async def test_a_file_that_was_edited_since_is_left_alone(start: Start, settings
         build.write_text("my own words\n")
         await tau.pilot.press("ctrl+t")
         await tau.shows("project/build.md was changed since")
+        await tau.shows("+my own words")
         assert build.read_text() == "my own words\n"
         build.write_text("make\n")
         await tau.pilot.press("ctrl+t")
@@ -330,7 +331,9 @@ async def test_changes_are_shown_and_undone_from_the_newest_on(start: Start, set
         await tau.shows("put back project/build.md")
 
 
-async def test_a_refused_undo_shows_where_both_versions_are(start: Start, settings_for: Make) -> None:
+async def test_a_refused_undo_shows_the_edit_and_where_both_versions_are(
+    start: Start, settings_for: Make
+) -> None:
     settings = settings_for()
     build = write(settings, "project/build", "make\n")
     async with start(settings=settings, size=(200, 60)) as tau:
@@ -341,10 +344,20 @@ async def test_a_refused_undo_shows_where_both_versions_are(start: Start, settin
         await tau.pilot.press("u")
         await tau.shows("Not undone: project/build.md was changed since.")
         shown = tau.text()
+        assert "/memory undo anyway goes over the edit" in " ".join(shown.split())
+        assert "- make" in shown
+        assert "+ my own words" in shown
+        assert "- my own words" in shown
         assert "as it is now: " in shown
         assert "as that change left it: " in shown
         assert "as it was before: not there" in shown
         assert build.read_text() == "my own words\n"
+        await tau.pilot.press("escape")
+        await back(tau)
+        await tau.shows("--- project/build.md as that change left it")
+        await tau.send("/memory undo anyway")
+        await tau.shows("your edit of project/build.md is kept")
+        assert not build.exists()
 
 
 @pytest.mark.terminal

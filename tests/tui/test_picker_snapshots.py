@@ -78,7 +78,7 @@ async def open_models(tau: Running) -> None:
 
 async def open_help(tau: Running) -> None:
     await tau.pilot.press("f1")
-    await tau.shows("cancel the running turn")
+    await tau.shows("this help")
 
 
 async def open_help_typed(tau: Running) -> None:

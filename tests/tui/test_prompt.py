@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from tau.tui.enter_key import BURST_SECONDS
 from tau.tui.widgets.blocks import ReasoningBlock
-from tau.tui.widgets.prompt import BURST_SECONDS
 from tau.tui.widgets.reply import Reply
 from tests.tui.conftest import Running, Start
 
@@ -117,7 +117,7 @@ async def test_keys_that_come_at_once_are_one_text_while_the_app_is_busy(start: 
         keys = [events.Key("a", "a"), events.Key("enter", "\r"), events.Key("b", "b")]
 
         async def be_busy() -> None:
-            while prompt._enter is None:
+            while not prompt.enter_key.waits:
                 await asyncio.sleep(0)
             time.sleep(BURST_SECONDS * 4)  # as over a long text
 
@@ -136,7 +136,7 @@ async def test_enter_behind_letters_that_come_at_once_sends(start: Start, tmp_pa
         for key in "one\rtwo\r":
             tau.app.post_message(events.Key("enter" if key == "\r" else key, key))
         await tau.until(lambda: tau.screen.prompt.text == "one\ntwo\n", "the lines")
-        later = tau.screen.prompt._pressed_at + BURST_SECONDS
+        later = tau.screen.prompt.enter_key.pressed_at + BURST_SECONDS
         await tau.until(lambda: time.monotonic() > later, "they are over")
         tau.screen.query_one(ReasoningBlock).focus()
         await tau.until(lambda: tau.screen.focused is tau.screen.query_one(ReasoningBlock), "the focus")
@@ -150,7 +150,7 @@ async def test_enter_behind_letters_that_come_at_once_sends(start: Start, tmp_pa
 
 async def sends(tau: Running) -> bool:
     """Whether something is sent once the keys that came are dealt with, and nothing comes behind them."""
-    await tau.until(lambda: tau.screen.prompt._enter is None, "Enter was taken")
+    await tau.until(lambda: not tau.screen.prompt.enter_key.waits, "Enter was taken")
     await tau.pilot.pause()
     return not tau.screen.prompt.text
 

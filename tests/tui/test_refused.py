@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from textual.events import Paste
 
-from tau.tui.widgets.prompt import BURST_SECONDS
+from tau.tui.enter_key import BURST_SECONDS
 from tests.terminal import Open
 from tests.tui.conftest import Start
 

@@ -243,7 +243,7 @@ async def test_a_message_to_a_session_held_elsewhere_stays_in_the_prompt(
         await tau.send("not yet")
         await tau.shows("your text stays here; /fork goes on in a new session")
         await tau.pilot.press("enter")
-        await tau.until(lambda: tau.screen.prompt._enter is None, "Enter was taken")
+        await tau.until(lambda: not tau.screen.prompt.enter_key.waits, "Enter was taken")
         await tau.pilot.pause()
         assert " ".join(tau.text().split()).count("your text stays here") == 1, (
             "once, however often it is sent"

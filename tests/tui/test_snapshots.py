@@ -103,7 +103,7 @@ async def test_help(pictured: Pictured, size: Size) -> None:
     async with pictured(size, name="rook") as tau:
         await tau.shows("main")
         await tau.pilot.press("f1")
-        await tau.shows("cancel the running turn")
+        await tau.shows("this help")
 
 
 async def test_model_picker(pictured: Pictured) -> None:

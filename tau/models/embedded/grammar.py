@@ -105,7 +105,7 @@ class _Rules:
         if kind == "array" or (kind is None and "items" in schema):
             return self._array(schema, depth)
         if kind == "string":
-            return _string(schema)
+            return self._string(schema)
         if kind == "integer":
             return "natural" if _at_least_zero(schema) else "integer"
         return kind if isinstance(kind, str) and kind in ("number", "boolean", "null") else "value"
@@ -134,12 +134,25 @@ class _Rules:
         return f'"{{" ({" | ".join(starts)})? "}}"'
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> str:
-        item = self.value(schema.get("items"), depth + 1)
+        item = self._named(self.value(schema.get("items"), depth + 1))
         least, most = _bound(schema, "minItems") or 0, _bound(schema, "maxItems")
         if most == 0:
             return '"[]"'
         more = f'(", " {item}){{{max(0, least - 1)},{"" if most is None else max(most, least) - 1}}}'
         return f'"[" {item} {more} "]"' if least else f'"[" ({item} {more})? "]"'
+
+    def _string(self, schema: Mapping[str, Any]) -> str:
+        least, most = _bound(schema, "minLength") or 0, _bound(schema, "maxLength")
+        if not least and most is None:
+            return "string"
+        return self._named(rf'"\"" char{{{least},{"" if most is None else max(most, least)}}} "\""')
+
+    def _named(self, body: str) -> str:
+        """A rule of its own for what is repeated: llama.cpp refuses a long repetition inside another."""
+        if body in _BASE:
+            return body
+        known = (name for name, there in self._rules.items() if there == body)
+        return next(known, None) or self.add(f"part{len(self._rules)}", body)
 
     def _reference(self, reference: str, depth: int) -> str:
         target = self._resolved({"$ref": reference})
@@ -180,13 +193,6 @@ def _merged(base: Mapping[str, Any], extra: Any) -> dict[str, Any]:
 def _bound(schema: Mapping[str, Any], key: str) -> int | None:
     bound = schema.get(key)
     return bound if isinstance(bound, int) and 0 <= bound <= _LONGEST else None
-
-
-def _string(schema: Mapping[str, Any]) -> str:
-    least, most = _bound(schema, "minLength") or 0, _bound(schema, "maxLength")
-    if not least and most is None:
-        return "string"
-    return rf'"\"" char{{{least},{"" if most is None else max(most, least)}}} "\""'
 
 
 def _at_least_zero(schema: Mapping[str, Any]) -> bool:

@@ -30,6 +30,8 @@ CHOOSING, ANSWERING, ASIDE = range(3)
 
 _SAMPLING = {"temperature": 0.3, "top_p": 0.8, "top_k": 20, "repeat_penalty": 1.1}
 
+_LIKELIEST = {"temperature": 0, "repeat_penalty": 1.0}
+
 T = TypeVar("T", bound=BaseModel)
 
 
@@ -87,6 +89,7 @@ class EmbeddedModel(Model):
         self._lease = Lease(weights, window, kept, environ)
         self._calls = Calls(self._lease, Kept(kept, weights, window) if kept else None)
         self._side = False
+        self._grammar = ""
 
     def aside(self) -> EmbeddedModel:
         """The same model for side calls such as summaries.
@@ -97,6 +100,13 @@ class EmbeddedModel(Model):
         other._config = self._config.copy()
         other._side = True
         other._calls = Calls(self._lease, None)
+        return other
+
+    def shaped(self, schema: Mapping[str, Any]) -> EmbeddedModel:
+        """The same model; what it says is a JSON value that satisfies the schema, the likeliest one."""
+        other = copy(self)
+        other._config = self._config.copy()
+        other._grammar = grammar.for_schema(schema)
         return other
 
     def update_config(self, **model_config: Any) -> None:
@@ -232,7 +242,7 @@ class EmbeddedModel(Model):
         rules = grammar.for_tools([(name, schema) for name, schema, _ in tools], may_decline=not forced)
         body = self._body(prompts.choosing(turns, tools, forced), CHOOSING)
         await self._calls.restore(CHOOSING, prompts.choosing_head(tools, forced))
-        return await self._collect({**body, "grammar": rules, "temperature": 0, "repeat_penalty": 1.0}, spent)
+        return await self._collect({**body, **_LIKELIEST, "grammar": rules}, spent)
 
     async def _answer(
         self, turns: list[prompts.Turn], system_prompt: str | None, spent: _Spent
@@ -245,6 +255,8 @@ class EmbeddedModel(Model):
         await self._calls.restore(self._slot, prompts.answering_head(system))
         for history in tries:
             body = self._body(prompts.answering(turns, system, history), self._slot)
+            if self._grammar:
+                body |= {**_LIKELIEST, "grammar": self._grammar}
             try:
                 async with aclosing(self._calls.run(body)) as pieces:
                     async for piece in pieces:

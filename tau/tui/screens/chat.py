@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
 
 
 QUIT_SECONDS = 3.0
-PUT_AWAY = "The draft is put away; Up brings it back"
+PUT_AWAY = "The draft is put away"
 
 
 class ChatScreen(Screen[None]):
@@ -83,6 +84,9 @@ class ChatScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *bound(
             {
+                "choose": "open_card",
+                "card-next": "app.focus_next",
+                "card-back": "app.focus_previous",
                 "cancel": "cancel",
                 "palette": "palette",
                 "sessions": "sessions",
@@ -130,6 +134,8 @@ class ChatScreen(Screen[None]):
         self.left: tuple[list[str], list[str]] | None = None
         self._until_key = False
         self._again = f"{key_of(keys, 'interrupt')} again leaves"
+        earlier = key_of(keys, "earlier")
+        self._put_away = f"{PUT_AWAY}; {earlier} brings it back" if earlier else PUT_AWAY
         self._refusal: NoticeRow | None = None
         self.questions = Questions(self)
         self.commands = Commands(self)
@@ -156,8 +162,8 @@ class ChatScreen(Screen[None]):
         offer = Offer(self.keys, id="offer")
         offer.display = False
         yield offer
-        yield Outbox(id="outbox")
-        yield LeftDraft(id="left-draft")
+        yield Outbox(self.keys, id="outbox")
+        yield LeftDraft(self.keys, id="left-draft")
         yield Choices(id="choices")
         held = Static("", id="held", markup=False)
         held.display = False
@@ -263,7 +269,7 @@ class ChatScreen(Screen[None]):
 
     def draft_put_away(self) -> None:
         """Say until the next key that what was written is in the history."""
-        self.status.say(PUT_AWAY)
+        self.status.say(self._put_away)
         self._until_key = True
 
     @property
@@ -434,7 +440,7 @@ class ChatScreen(Screen[None]):
         """Typing goes to the prompt wherever the focus is, with the keys that come at once behind it."""
         if self._until_key:
             self._until_key = False
-            self.status.unsay(PUT_AWAY)
+            self.status.unsay(self._put_away)
         if event.key not in self.keys["interrupt"]:
             self.stay()
         focused = self.focused
@@ -478,6 +484,12 @@ class ChatScreen(Screen[None]):
     @on(BlockClicked)
     def _block_clicked(self, message: BlockClicked) -> None:
         self.moving.clicked(message)
+
+    def action_open_card(self) -> None:
+        """Open or close the card that has the focus."""
+        if not isinstance(self.focused, Block):
+            raise SkipAction
+        self.focused.turn()
 
     async def action_find(self) -> None:
         """Find words in the conversation."""

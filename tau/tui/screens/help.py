@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import PurePath
 from textwrap import wrap
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
@@ -19,16 +20,21 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tau.config.keys import ACTIONS, listed
+from tau.config.actions import ACTIONS, PLACES
+from tau.config.keys import listed
 from tau.conversation.commands import COMMANDS
 from tau.input.fuzzy import fold
-from tau.tui.key_line import keys_line
+from tau.tui.key_line import action_line
 from tau.tui.keys import Keys, bound, rebind
 from tau.tui.screens.picker import AROUND, CSS, PART
 from tau.tui.widgets.filter_field import FilterField
 
 INDENT = 2
 GAP = 2
+FIRST, SECOND = list(PLACES).index("list"), list(PLACES).index("find")
+"""Where the headings part: those beside the commands, and the others in two columns below."""
+
+KEYS = (("list-up list-down", "scroll"), ("back", "back"))
 MOST_NAMES, MOST_BESIDE = 1 / 3, 0.41
 """What share of the width the names take at most, below and beside each other; longer ones are wrapped."""
 
@@ -38,16 +44,23 @@ WIDEST = 160
 BESIDE_FROM_WIDTH = 110
 """Columns of the screen from which on keys and commands stand beside each other."""
 
-FIXED = (
-    ("Up, Down", "at the edges: what was sent before; Up takes a waiting message back"),
-    ("Tab", "move to reasoning and tool cards; Enter opens one"),
-)
-"""Keys that are not the app's to give."""
+ACTIONS_HERE: Mapping[str, str] = {
+    "back": "back",
+    "choose": "back",
+    "help": "back",
+    "list-up": "scroll(-1)",
+    "list-down": "scroll(1)",
+    "list-page-up": "page(-1)",
+    "list-page-down": "page(1)",
+}
 
 NOTE = (
-    "Every key can be changed under [keys] in tau.toml. Drag selects text; with Shift held, most terminals "
-    "select by themselves."
+    "Every key can be changed under [keys] in tau.toml; what a text field does is the field's. Drag selects "
+    "text; with Shift held, most terminals select by themselves."
 )
+
+Group = tuple[str, Sequence[tuple[str, str]]]
+"""A heading, and names with what they mean."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -59,19 +72,12 @@ class HelpScreen(ModalScreen[None]):
 
     AUTO_FOCUS = "#help-filter"
     CSS_PATH: ClassVar[list[str | PurePath]] = [*CSS, "help.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter", "back", "Back", priority=True),
-        Binding("up", "scroll(-1)", "Up", priority=True, show=False),
-        Binding("down", "scroll(1)", "Down", priority=True, show=False),
-        Binding("pageup", "page(-1)", "Page up", priority=True, show=False),
-        Binding("pagedown", "page(1)", "Page down", priority=True, show=False),
-        *bound({"help": "back"}, priority=["help"]),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bound(ACTIONS_HERE, priority=ACTIONS_HERE)]
 
     def __init__(self, keys: Keys) -> None:
         super().__init__()
         rebind(self, keys)
-        self._keys = [(listed(keys[action.name]) or "no key", action.does) for action in ACTIONS]
+        self._in_force = keys
 
     def compose(self) -> ComposeResult:
         """The filter, the two lists and the keys."""
@@ -80,17 +86,22 @@ class HelpScreen(ModalScreen[None]):
         with box:
             yield FilterField("Type to find a key or a command", "help-filter")
             with VerticalScroll(id="help-lists", can_focus=False):
-                with Horizontal(id="help-columns"):
-                    yield Listed("Keys", [*self._keys, *FIXED], classes="help-keys")
-                    yield Listed("Commands", [(spec.usage, spec.help) for spec in COMMANDS])
+                groups = key_groups(self._in_force)
+                commands = [("Commands", [(spec.usage, spec.help) for spec in COMMANDS])]
+                with Horizontal(classes="help-columns"):
+                    yield Listed(groups[:FIRST], groups, classes="help-left")
+                    yield Listed(commands, commands)
+                with Horizontal(classes="help-columns"):
+                    yield Listed(groups[FIRST:SECOND], groups, classes="help-left")
+                    yield Listed(groups[SECOND:], groups)
                 yield Static(Content.styled(NOTE, "$quiet"), id="help-note", markup=False)
-            yield Static(keys_line([("↑↓", "scroll"), ("Esc", "back")]), classes="picker-keys", markup=False)
+            yield Static(action_line(self._in_force, KEYS), classes="picker-keys", markup=False)
 
     def on_resize(self, event: Resize) -> None:
         """Put the lists beside each other where there is room."""
         self.query_one("#help-lists").styles.max_height = max(3, event.size.height - AROUND - 2 * PART)
         beside = event.size.width >= BESIDE_FROM_WIDTH
-        self.query_one("#help-columns").set_class(beside, "-beside")
+        self.query(".help-columns").set_class(beside, "-beside")
         for columns in self.query(Listed):
             columns.share = MOST_BESIDE if beside else MOST_NAMES
 
@@ -115,6 +126,14 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss(None)
 
 
+def key_groups(keys: Keys) -> list[Group]:
+    """What keys do, by where they do it, with the keys in force."""
+    return [
+        (PLACES[place], [(listed(keys[action.name]) or "no key", action.does) for action in actions])
+        for place, actions in groupby(ACTIONS, key=lambda action: action.places[0])
+    ]
+
+
 def usage_lines(usage: str, width: int) -> list[str]:
     """A usage in lines that end at a blank or behind a bar; only a word that is longer than a line is cut."""
     lines = [""]
@@ -126,19 +145,25 @@ def usage_lines(usage: str, width: int) -> list[str]:
 
 
 class Listed(Widget):
-    """Names and what they mean, in two columns; the first is as wide as its longest entry, or a third."""
+    """Names and what they mean, in two columns; the first is as wide as the longest name, or a third.
 
-    def __init__(self, title: str, entries: Sequence[tuple[str, str]], *, classes: str = "") -> None:
+    Args:
+        groups: What is listed.
+        among: All with whose names these line up.
+        classes: As Textual has it.
+    """
+
+    def __init__(self, groups: Sequence[Group], among: Sequence[Group], *, classes: str = "") -> None:
         super().__init__(classes=classes)
-        self._heading = title
-        self._entries = entries
+        self._groups = groups
+        self._longest = max(Content(name).cell_length for _, entries in among for name, _ in entries)
         self._words: Sequence[str] = ()
         self.share = MOST_NAMES
 
     def filter(self, typed: str) -> None:
         """Show only what has every word of what was typed."""
         self._words = fold(typed).split()
-        self.display = bool(self._shown())
+        self.display = any(self._shown(entries) for _, entries in self._groups)
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -149,31 +174,35 @@ class Listed(Widget):
         """The lines at the present width."""
         return Content("\n").join(self._lines(self.size.width))
 
-    def _shown(self) -> Sequence[tuple[str, str]]:
+    def _shown(self, entries: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
         return [
             (name, meaning)
-            for name, meaning in self._entries
+            for name, meaning in entries
             if all(word in fold(f"{name} {meaning}") for word in self._words)
         ]
 
     def _lines(self, width: int) -> list[Content]:
-        longest = max(Content(name).cell_length for name, _ in self._entries)
-        names = max(8, min(longest, int(width * self.share) - INDENT))
-        lines = [Content.styled(self._heading, "bold $quiet")]
-        for name, meaning in self._shown():
-            left = usage_lines(name, names) or [""]
-            right = wrap(meaning, max(20, width - INDENT - names - GAP)) or [""]
-            for number in range(max(len(left), len(right))):
-                first = left[number] if number < len(left) else ""
-                second = right[number] if number < len(right) else ""
-                lines.append(
-                    Content.assemble(
-                        " " * INDENT,
-                        self._marked(f"{first:<{names + GAP}}", "$accent", "bold underline"),
-                        self._marked(second, "$quiet", "bold $accent"),
-                    )
-                )
-        return [*lines, Content("")]
+        names = max(8, min(self._longest, int(width * self.share) - INDENT))
+        lines: list[Content] = []
+        for heading, entries in self._groups:
+            if shown := self._shown(entries):
+                lines.append(Content.styled(heading, "bold $quiet"))
+                for name, meaning in shown:
+                    lines += self._entry(name, meaning, names, width)
+                lines.append(Content(""))
+        return lines
+
+    def _entry(self, name: str, meaning: str, names: int, width: int) -> Iterator[Content]:
+        left = usage_lines(name, names) or [""]
+        right = wrap(meaning, max(20, width - INDENT - names - GAP)) or [""]
+        for number in range(max(len(left), len(right))):
+            first = left[number] if number < len(left) else ""
+            second = right[number] if number < len(right) else ""
+            yield Content.assemble(
+                " " * INDENT,
+                self._marked(f"{first:<{names + GAP}}", "$accent", "bold underline"),
+                self._marked(second, "$quiet", "bold $accent"),
+            )
 
     def _marked(self, text: str, style: str, found: str) -> Content:
         content = Content.styled(text, style)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from textual import on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -23,8 +23,8 @@ from tau.display import one_line
 from tau.errors import TauError
 from tau.memory import entries
 from tau.memory.entries import Entry
-from tau.tui.key_line import keys_line
-from tau.tui.keys import bound, rebind
+from tau.tui.key_line import action_line
+from tau.tui.keys import bound, key_of, rebind
 from tau.tui.messages import RowChosen, RowReached
 from tau.tui.screens import memory_rows
 from tau.tui.screens.memory_lines import MemoryView, of_change, of_file, of_lines, why_not
@@ -44,7 +44,7 @@ BESIDE_FROM_WIDTH = 100
 DIFF_LINES = 4_000
 """Lines of a diff that are shown."""
 
-UNDO_HINT = "u undoes this change; only the newest one can be undone"
+UNDO_HINT = "undoes this change; only the newest one can be undone"
 
 
 class MemoryScreen(ModalScreen[None]):
@@ -58,14 +58,19 @@ class MemoryScreen(ModalScreen[None]):
     AUTO_FOCUS = "#memory-list"
     CSS_PATH: ClassVar[list[str | PurePath]] = [*CSS, "memory.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back", priority=True),
-        *bound({"memory": "leave"}, priority=["memory"]),
-        Binding("tab", "turn", "Files or changes", priority=True),
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("down", "move(1)", "Down", show=False),
-        Binding("slash", "filter", "Filter", priority=True, show=False),
-        Binding("e", "edit", "Edit", show=False),
-        Binding("u", "undo", "Undo", show=False),
+        *bound(
+            {
+                "back": "back",
+                "memory": "leave",
+                "other-side": "turn",
+                "list-up": "move(-1)",
+                "list-down": "move(1)",
+                "memory-filter": "filter",
+                "memory-edit": "edit",
+                "memory-undo": "undo",
+            },
+            priority=["back", "memory", "other-side", "memory-filter"],
+        )
     ]
 
     def __init__(self, chat: ChatScreen, listing: MemoryListing) -> None:
@@ -77,7 +82,7 @@ class MemoryScreen(ModalScreen[None]):
         self._rows: Rows[Found | str] = Rows(self._row, [])
         self._column, self._in_groups = 0, True
         self._diffs: dict[str, Diff | None] = {}
-        self._trouble: dict[str, Sequence[str]] = {}
+        self._trouble: dict[str, Sequence[str | Diff]] = {}
         self._hint = self._hint_at = ""
         self._busy = False
 
@@ -185,23 +190,26 @@ class MemoryScreen(ModalScreen[None]):
         )
         self.query_one("#memory-title", Static).update(title)
         line = self.query_one("#memory-keys", Static)
-        line.update(Content(self._hint) if self._hint else keys_line(self._keys(), self.size.width - 4))
+        keys = action_line(self._chat.keys, self._keys(), self.size.width - 4)
+        line.update(Content(self._hint) if self._hint else keys)
 
     def _keys(self) -> list[tuple[str, str]]:
+        """The actions whose keys are named, and what they do."""
         if self._reading:
-            return [("↑↓", "scroll"), *self._own_keys(), ("Esc", "to the list")]
+            return [("list-up list-down", "scroll"), *self._own_keys(), ("back", "to the list")]
         if self._filtering and self._field.has_focus:
-            return [("Enter", "to the list"), ("Esc", "all of them")]
-        keys = [*self._own_keys(), ("Tab", "files" if self._of_changes else "changes"), ("/", "filter")]
-        return [*([("Enter", "read")] if self._thing else []), *keys, ("Esc", "back")]
+            return [("choose", "to the list"), ("back", "all of them")]
+        other = ("other-side", "files" if self._of_changes else "changes")
+        keys = [*self._own_keys(), other, ("memory-filter", "filter")]
+        return [*([("choose", "read")] if self._thing else []), *keys, ("back", "back")]
 
     def _own_keys(self) -> list[tuple[str, str]]:
         """The keys for what is under the cursor."""
         thing = self._thing
         if isinstance(thing, MemoryFile) and not thing.own:
-            return [("e", "edit")]
+            return [("memory-edit", "edit")]
         if isinstance(thing, Entry) and self._newest is not None and thing.id == self._newest.id:
-            return [("u", "undo")]
+            return [("memory-undo", "undo")]
         return []
 
     def _say(self, text: str) -> None:
@@ -315,22 +323,25 @@ class MemoryScreen(ModalScreen[None]):
             if self._filtering:
                 self.action_back()
             self._show(cursor=self._listing.changes.index(newest))
-            self._say(UNDO_HINT)
+            self._say(f"{key_of(self._chat.keys, 'memory-undo')} {UNDO_HINT}")
         elif not self._busy:
             self._chat.run_worker(self._undo(newest), group="memory")  # it goes on when this screen is left
 
     async def _undo(self, entry: Entry) -> None:
+        from tau.journal import rules_file
+
         self._busy = True
         try:
             undone = await self._chat.conversation.change_memory(lambda desk: desk.undo(entry.id))
         except TauError as error:
-            await self._chat.notice(error.line(), "warning")
-            self._trouble[entry.id] = why_not(error)
+            await self._chat.notice(memories.not_undone(error), "warning")
+            self._trouble[entry.id] = why_not(error, memories.UNDO_ANYWAY)
             said = error.message
         else:
-            await self._chat.notice("\n".join(undone.lines))
+            lines = rules_file.told(undone)
+            await self._chat.notice("\n".join(lines))
             self._trouble.pop(entry.id, None)
-            said = "; ".join(line.strip() for line in undone.lines[1:])
+            said = "; ".join(line.strip() for line in lines[1:])
             said = f"Undone: {said}"
         finally:
             self._busy = False

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from tau.conversation.state import MemoryFile
-from tau.diff_reader import Diff
+from tau.diff_reader import Diff, parse
 from tau.display import one_line, visible
 from tau.errors import TauError
-from tau.memory.history import UndoRefused
+from tau.memory.undone import MOST_FILES, UndoRefused
 from tau.tui.fit import folded, shorten_middle, shorten_path
 from tau.tui.widgets.diff import DiffLines
 from tau.tui.widgets.lines import LayOut, Lines, LinesView, Listed, Stacked
@@ -69,27 +69,29 @@ def not_loaded(file: MemoryFile) -> str:
     return f"not loaded: {file.missing} of {file.lines:,}"
 
 
-def of_change(head: Sequence[str], diff: Diff | None, trouble: Sequence[str] = ()) -> LayOut:
+def of_change(head: Sequence[str], diff: Diff | None, trouble: Sequence[str | Diff] = ()) -> LayOut:
     """A change of memory: what the log says of it, and what it did.
 
     Args:
         head: What the log says, a line each.
         diff: What it did; None while that is being read, or where it was nothing that has lines.
-        trouble: Why it could not be undone, above all else.
+        trouble: Why it could not be undone, above all else: lines, and what differs.
     """
 
     def lay_out(width: int) -> Lines:
         above: list[Content] = []
-        for line in trouble:
-            above += _folded(line, width, "$warning")
-        if trouble:
-            above.append(Content(""))
         for number, line in enumerate(head):
             above += _folded(line.strip(), width, "" if number else "bold")
-        parts: list[Lines] = [Listed([*above, Content("")])]
-        if diff is not None:
-            parts += [_plain(diff.before, width), DiffLines(diff, width), _plain(diff.after, width)]
-        return Stacked(parts)
+        parts: list[Lines] = []
+        for part in trouble:
+            if isinstance(part, Diff):
+                parts += _drawn(part, width)
+            else:
+                parts.append(Listed(_folded(part, width, "$warning")))
+        if trouble:
+            parts.append(Listed([Content("")]))
+        parts.append(Listed([*above, Content("")]))
+        return Stacked([*parts, *(_drawn(diff, width) if diff is not None else ())])
 
     return lay_out
 
@@ -99,20 +101,30 @@ def of_lines(lines: Sequence[str]) -> LayOut:
     return lambda width: Listed([part for line in lines for part in _folded(line.strip(), width)])
 
 
-def why_not(error: TauError) -> list[str]:
-    """Why a change is not undone, a line each; with where both versions of a file are."""
+def why_not(error: TauError, anyway: str) -> list[str | Diff]:
+    """Why a change is not undone: what can be done, then what differs and where each version is.
+
+    Args:
+        error: The refusal.
+        anyway: The command that takes the change back all the same.
+    """
     if not isinstance(error, UndoRefused):
         return [error.line()]
-    paths = (
-        ("as it is now", error.path_now),
-        ("as that change left it", error.path_written),
-        ("as it was before", error.path_before),
-    )
-    return [
-        f"Not undone: {one_line(error.title)} was changed since.",
-        *(f"{name}: {one_line(str(path), 1_000) if path else 'not there'}" for name, path in paths),
-        "Make it one of the last two and undo again.",
-    ]
+    more = [f"{one_line(edit.title)} was changed since as well." for edit in error.edits[MOST_FILES:]]
+    told: list[str | Diff] = []
+    for edit in error.edits[:MOST_FILES]:
+        told += [f"Not undone: {one_line(edit.title)} was changed since."]
+        told += error.ways(anyway) if edit is error.edits[0] else []
+        for heading, difference in edit.differences:
+            text = "\n".join(difference)
+            told += ["", heading, parse(text) or text]
+        told.append("")
+        told += [f"{name}: {path}" for name, path in edit.kept]
+    return [*told, *more]
+
+
+def _drawn(diff: Diff, width: int) -> list[Lines]:
+    return [_plain(diff.before, width), DiffLines(diff, width), _plain(diff.after, width)]
 
 
 def _plain(text: str, width: int) -> Lines:

@@ -84,7 +84,7 @@ def row(found: Found, width: int, *, in_groups: bool) -> Row:
     if isinstance(thing, Told):
         return Row(one_line(thing.lines[0]), left="! " if thing.needs_look else "")
     if isinstance(thing, Entry):
-        right = " · ".join([*(["undone"] if thing.undone else []), when(thing.at.isoformat())])
+        right = " · ".join([*([thing.mark] if thing.mark else []), when(thing.at.isoformat())])
         return Row(
             _changed(thing),
             right=right,

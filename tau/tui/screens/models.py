@@ -29,7 +29,7 @@ class ModelPicker(FilterPicker[Found, str]):
     """
 
     heading = "Model roles"
-    keys = (("Enter", "switch"), ("Esc", "back"))
+    keys = (("choose", "switch"), ("back", "back"))
     widest = 96
     more_lines = 3
 

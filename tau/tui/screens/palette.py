@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import ClassVar
 
 from textual import work
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from tau.errors import TauError
 from tau.input.fuzzy import Match, ranked
-from tau.tui.keys import bound, in_use, rebind
+from tau.tui.keys import bound
 from tau.tui.screens.picker import FilterPicker
 from tau.tui.widgets.row_list import Row
 
@@ -67,11 +67,10 @@ class PaletteScreen(FilterPicker[Found, Chosen]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bound({"palette": "back"}, priority=["palette"]),
-        Binding("tab", "edit", "Into the prompt", priority=True),
+        *bound({"palette": "back", "into-prompt": "edit"}, priority=["palette", "into-prompt"])
     ]
     placeholder = "What do you want to do?"
-    keys = (("Enter", "do it"), ("Tab", "put a command into the prompt"), ("Esc", "back"))
+    keys = (("choose", "do it"), ("into-prompt", "put a command into the prompt"), ("back", "back"))
     widest = 100
     fixed_height = True
 
@@ -82,7 +81,6 @@ class PaletteScreen(FilterPicker[Found, Chosen]):
         find_later: Callable[[], Awaitable[Sequence[Doable]]],
     ) -> None:
         super().__init__()
-        rebind(self, in_use(self))
         self._doables = list(doables)
         self._recent = recent
         self._find_later = find_later

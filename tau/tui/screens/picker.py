@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
@@ -18,7 +18,8 @@ from textual.widgets import Input, Static
 
 from tau.display import one_line
 from tau.tui.fit import folded, shorten_end
-from tau.tui.key_line import keys_line
+from tau.tui.key_line import action_line
+from tau.tui.keys import bound, in_use, rebind
 from tau.tui.messages import RowChosen, RowReached
 from tau.tui.widgets.filter_field import FilterField
 from tau.tui.widgets.row_list import Row, RowList, Rows
@@ -26,13 +27,13 @@ from tau.tui.widgets.row_list import Row, RowList, Rows
 Result = TypeVar("Result")
 Entry = TypeVar("Entry")
 
-LIST_BINDINGS: Sequence[BindingType] = (
-    Binding("up", "list('move', -1)", "Up", priority=True, show=False),
-    Binding("down", "list('move', 1)", "Down", priority=True, show=False),
-    Binding("pageup", "list('page', -1)", "Page up", priority=True, show=False),
-    Binding("pagedown", "list('page', 1)", "Page down", priority=True, show=False),
-)
-"""Keys that move the cursor of the list while the filter has the focus."""
+LIST_ACTIONS: Mapping[str, str] = {
+    "list-up": "list('move', -1)",
+    "list-down": "list('move', 1)",
+    "list-page-up": "list('page', -1)",
+    "list-page-down": "list('page', 1)",
+}
+"""What moves the cursor of the list while the filter has the focus."""
 
 CSS: list[str | PurePath] = ["picker.tcss", "../widgets/row_list.tcss", "../widgets/filter_field.tcss"]
 
@@ -78,14 +79,16 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
     AUTO_FOCUS = "#picker-filter"
     CSS_PATH: ClassVar[list[str | PurePath]] = CSS
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back", priority=True),
-        Binding("enter", "choose", "Choose", priority=True),
-        *LIST_BINDINGS,
+        *bound(
+            {"back": "back", "choose": "choose", **LIST_ACTIONS},
+            priority=["back", "choose", *LIST_ACTIONS],
+        )
     ]
 
     heading: ClassVar[str] = ""
     placeholder: ClassVar[str] = "Type to filter"
-    keys: ClassVar[Sequence[tuple[str, str]]] = (("Enter", "choose"), ("Esc", "back"))
+    keys: ClassVar[Sequence[tuple[str, str]]] = (("choose", "choose"), ("back", "back"))
+    """Actions whose keys are named below the list, and what they do there."""
     widest: ClassVar[int] = 96
     fixed_height: ClassVar[bool] = False
     """Whether the list keeps the height of the screen however much is found."""
@@ -96,6 +99,7 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
 
     def __init__(self) -> None:
         super().__init__()
+        rebind(self, in_use(self))
         self._rows: Rows[Entry | str] = Rows(self._row, [])
 
     def compose(self) -> ComposeResult:
@@ -107,7 +111,7 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
             yield FilterField(self.placeholder, "picker-filter")
             yield RowList(id="picker-list")
             yield Said(self.more_lines)
-            yield Static(keys_line(self.keys), classes="picker-keys", markup=False)
+            yield Static(action_line(in_use(self), self.keys), classes="picker-keys", markup=False)
 
     def on_mount(self) -> None:
         """Fill the list."""

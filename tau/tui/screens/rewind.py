@@ -8,20 +8,21 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tau.conversation.state import Prompt, PromptListing
-from tau.tui.key_line import keys_line
+from tau.tui.key_line import action_line
+from tau.tui.keys import bound, in_use, rebind
 from tau.tui.messages import RowChosen
 from tau.tui.screens.picker import CSS, room_for_lines
 from tau.tui.widgets.row_list import Row, RowList, Rows
 from tau.tui.widgets.start_page import when
 
-KEYS = (("Enter", "go on from before it in a new session"), ("Esc", "back"))
+KEYS = (("choose", "go on from before it in a new session"), ("back", "back"))
 WIDEST = 100
 """Columns of the box."""
 
@@ -38,10 +39,11 @@ class RewindPicker(ModalScreen[Prompt | None]):
 
     AUTO_FOCUS = "#rewind-list"
     CSS_PATH: ClassVar[list[str | PurePath]] = CSS
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back", priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bound({"back": "back"}, priority=["back"])]
 
     def __init__(self, listing: PromptListing, read_on: ReadOn) -> None:
         super().__init__()
+        rebind(self, in_use(self))
         self._listing = listing
         self._read_on = read_on
         self._entries = _with_headings(listing)
@@ -53,7 +55,7 @@ class RewindPicker(ModalScreen[Prompt | None]):
         with box:
             yield Static("", classes="picker-heading", markup=False)
             yield RowList(id="rewind-list")
-            yield Static(keys_line(KEYS), classes="picker-keys", markup=False)
+            yield Static(action_line(in_use(self), KEYS), classes="picker-keys", markup=False)
 
     def on_mount(self) -> None:
         """Fill the list; the cursor is on the newest message."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -23,11 +23,11 @@ from tau.sessions.listing import links
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 from tau.tui.fit import shorten_path
 from tau.tui.history import turns_of
-from tau.tui.key_line import keys_line
+from tau.tui.key_line import action_line
 from tau.tui.keys import Keys, bound, rebind
 from tau.tui.known_session import Known
 from tau.tui.messages import RowChosen, RowReached
-from tau.tui.screens.picker import CSS, LIST_BINDINGS, NOTHING
+from tau.tui.screens.picker import CSS, LIST_ACTIONS, NOTHING
 from tau.tui.session_list import Entry, SessionList, id_of
 from tau.tui.session_rename import SessionRename
 from tau.tui.session_rows import SessionRows
@@ -39,6 +39,16 @@ from tau.tui.widgets.turn_blocks import blocks_of, read_ahead
 if TYPE_CHECKING:
     from tau.conversation import Conversation
 
+ACTIONS: Mapping[str, str] = {
+    "back": "dismiss_picker",
+    "sessions": "dismiss_picker",
+    "choose": "choose",
+    "other-side": "widen",
+    "rename": "rename",
+    "unfold": "fold(False)",
+    "fold": "fold(True)",
+    **LIST_ACTIONS,
+}
 FIRST_PAGE = 100
 PAGE = 500
 PREVIEW_AFTER = 0.12
@@ -78,20 +88,12 @@ class SessionPicker(ModalScreen[Chosen | None]):
 
     AUTO_FOCUS = "#filter"
     CSS_PATH: ClassVar[list[str | PurePath]] = [*CSS, "sessions.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss_picker", "Back", priority=True),
-        *bound({"sessions": "dismiss_picker"}, priority=["sessions"]),
-        Binding("tab", "widen", "All directories", priority=True),
-        *LIST_BINDINGS,
-        Binding("ctrl+r", "rename", "Rename", priority=True),
-        Binding("right", "fold(False)", "Earlier ones", priority=True, show=False),
-        Binding("left", "fold(True)", "Fold", priority=True, show=False),
-        Binding("enter", "choose", "Resume", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bound(ACTIONS, priority=ACTIONS)]
 
     def __init__(self, conversation: Conversation, directory: str | None, here: str, keys: Keys) -> None:
         super().__init__()
         rebind(self, keys)
+        self._keys = keys
         self.conversation = conversation
         self.directory = directory
         self.sessions = SessionList()
@@ -170,12 +172,12 @@ class SessionPicker(ModalScreen[Chosen | None]):
         title = Content.assemble(("Sessions", "bold"), (f"  {where} · {count}", "$quiet"))
         self.query_one("#picker-title", Static).update(title)
         other = "this directory" if self.directory is None else "all directories"
-        keys = [("Enter", "resume"), ("Tab", other), ("Ctrl+R", "rename"), ("Esc", "back")]
+        keys = [("choose", "resume"), ("other-side", other), ("rename", "rename"), ("back", "back")]
         if fold_key := self._fold_key():
             keys.insert(1, fold_key)
         if self._rename.under_way:
-            keys = [("Enter", "keep the name"), ("Esc", "back")]
-        self.query_one("#picker-keys", Static).update(keys_line(keys))
+            keys = [("choose", "keep the name"), ("back", "back")]
+        self.query_one("#picker-keys", Static).update(action_line(self._keys, keys))
 
     def show_rows(self, *, keep: bool = False, cursor: int | None = None) -> None:
         """Show the list as it is now.
@@ -288,11 +290,11 @@ class SessionPicker(ModalScreen[Chosen | None]):
         return action != "fold" or not self.query_one("#filter", Input).value
 
     def _fold_key(self) -> tuple[str, str] | None:
-        """The key that unfolds or folds what is under the cursor, and what it does."""
+        """The action that unfolds or folds what is under the cursor, and what its key does."""
         front = self.sessions.chains.front(self._chosen())
         if not self.sessions.earlier(front):
             return None
-        return ("←", "fold") if self.sessions.is_unfolded(front) else ("→", "earlier ones")
+        return ("fold", "fold") if self.sessions.is_unfolded(front) else ("unfold", "earlier ones")
 
     def action_fold(self, fold: bool) -> None:
         """Show the sessions that the one under the cursor continues, or fold them under it again."""

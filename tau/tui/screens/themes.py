@@ -33,7 +33,7 @@ class ThemePicker(FilterPicker[Found, str]):
     """
 
     heading = "Theme"
-    keys = (("↑↓", "try"), ("Enter", "keep"), ("Esc", "back"))
+    keys = (("list-up list-down", "try"), ("choose", "keep"), ("back", "back"))
     widest = 58
     clear_prompt = True
 

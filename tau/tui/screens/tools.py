@@ -33,7 +33,7 @@ class ToolsScreen(FilterPicker[Found, None]):
 
     heading = "Tools"
     placeholder = "Type to filter"
-    keys = (("↑↓", "look"), ("Esc", "back"))
+    keys = (("list-up list-down", "look"), ("back", "back"))
     widest = 110
     more_lines = 3
 

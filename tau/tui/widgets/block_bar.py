@@ -6,18 +6,27 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.events import Key, Paste
 from textual.widgets import Static
 
 from tau.tui.fit import keep_what_fits
-from tau.tui.key_line import BETWEEN
-from tau.tui.keys import bound, key_of, rebind
+from tau.tui.key_line import BETWEEN, in_words, key_parts, ranked
+from tau.tui.keys import bound, by_key, rebind
 
 if TYPE_CHECKING:
     from tau.tui.block_cursor import BlockCursor
     from tau.tui.screens.chat import ChatScreen
+
+DOES = {
+    "block-copy": "copy",
+    "block-code": "copy {code}",
+    "block-resend": "edit and resend",
+    "block-editor": "editor",
+    "block-quote": "to prompt",
+}
+"""What is done with a block, by the names of actions, in a word or two."""
 
 ALONE_SECONDS = 0.3
 """A letter does something only when no other one follows for so long: one that begins a word does not."""
@@ -31,16 +40,24 @@ class BlockBar(Static, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bound({"block-up": "step(-1)", "block-down": "step(1)", "cancel": "leave", "interrupt": "copy"}),
-        Binding("up", "step(-1)", show=False),
-        Binding("down", "step(1)", show=False),
-        Binding("enter", "turn", show=False),
+        *bound(
+            {
+                "block-up": "step(-1)",
+                "block-down": "step(1)",
+                "list-up": "step(-1)",
+                "list-down": "step(1)",
+                "choose": "turn",
+                "back": "leave",
+                "interrupt": "copy",
+            }
+        )
     ]
 
     def __init__(self, cursor: BlockCursor) -> None:
         super().__init__("", id="block-bar", markup=False)
         self._cursor = cursor
         self._held: Key | None = None
+        self._does: dict[str, str] = {}
         self._facts: list[tuple[int, Content]] = []
         self._lead = Content()
 
@@ -53,27 +70,25 @@ class BlockBar(Static, can_focus=True):
 
     def on_mount(self) -> None:
         """Take up the keys in force."""
-        rebind(self, self._chat_screen.keys)
+        keys = self._chat_screen.keys
+        rebind(self, keys)
+        self._does = by_key(keys, DOES)
 
-    def describe(self, name: str, code: str, *, opens: bool, is_open: bool, letters: Collection[str]) -> None:
+    def describe(self, name: str, code: str, *, opens: bool, is_open: bool, can: Collection[str]) -> None:
         """Say what can be done.
 
         Args:
             name: What the block is.
-            code: What ``y`` copies.
-            opens: Whether Enter opens or closes it.
+            code: The code that can be copied.
+            opens: Whether it can be opened and closed.
             is_open: Whether it is open.
-            letters: Those that do something.
+            can: The names of the actions that do something here.
         """
-        keys = self._chat_screen.keys
-        facts = [(9, "Enter", "fold" if is_open else "open")] if opens else []
-        does = {"c": "copy", "y": f"copy {code}", "e": "edit and resend", "o": "editor", "p": "to prompt"}
-        facts += [(8 - place, letter, does[letter]) for place, letter in enumerate(does) if letter in letters]
-        facts.append((10, key_of(keys, "cancel") or "↓", "back"))
+        actions = [("choose", "fold" if is_open else "open")] if opens else []
+        actions += [(action, does.format(code=code)) for action, does in DOES.items() if action in can]
+        parts = key_parts(in_words(self._chat_screen.keys, [*actions, ("back", "back")]))
         self._lead = Content.assemble((name, "$quiet"))
-        self._facts = [
-            (rank, Content.assemble((key, "$accent"), (f" {word}", "$quiet"))) for rank, key, word in facts
-        ]
+        self._facts = ranked(parts)
         self.refresh()
 
     def render(self) -> Content:
@@ -86,13 +101,18 @@ class BlockBar(Static, can_focus=True):
     async def on_key(self, event: Key) -> None:
         """Hold a letter that does something; what begins a word goes to the prompt."""
         held, self._held = self._held, None
+        does = self._does.get(event.key, "")
         if not event.is_printable or not event.character:
             if held is not None and event.key != "backspace":
-                self._cursor.do(held.key)
+                self._cursor.do(self._does[held.key])
+            if does in self._cursor.can:
+                event.stop()
+                event.prevent_default()
+                self._cursor.do(does)
             return
         event.stop()
         event.prevent_default()
-        if held is None and event.character in self._cursor.letters:
+        if held is None and does in self._cursor.can:
             self._held = event
             self.set_timer(ALONE_SECONDS, lambda: self._stood_alone(event))
             return
@@ -107,7 +127,7 @@ class BlockBar(Static, can_focus=True):
     def _stood_alone(self, event: Key) -> None:
         if self._held is event:
             self._held = None
-            self._cursor.do(event.key)
+            self._cursor.do(self._does[event.key])
 
     async def on_paste(self, event: Paste) -> None:
         """A paste belongs to the draft."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from tau.display import visible
@@ -90,12 +89,12 @@ class LinesRow(PlainRow):
     """Plain lines a command said."""
 
     NAME = "output"
+    MARGIN: ClassVar[int] = 1
+    """Columns at its left, as the style sheet has them."""
 
 
 class Folded(Hanging, can_focus=True):
-    """A line that opens to show more; Enter or a click turns it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "turn", "Open or close", show=False)]
+    """A line that opens to show more; a click turns it, and the screen's key that chooses."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tau.tui.widgets.tool_card import LAST_LINES, CardStatus, ToolCard
+from tau.tui.widgets.shown_call import CardStatus
+from tau.tui.widgets.tool_card import LAST_LINES, ToolCard
 
 SHARED, OWN = "!", "!!"
 
@@ -54,4 +55,4 @@ class CommandCard(ToolCard):
 
     @property
     def _shows_more(self) -> bool:
-        return super()._shows_more or (self._stands and self._status != "running" and bool(self._result))
+        return super()._shows_more or (self._stands and not self._call.running and bool(self._call.result))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
+from textual.binding import BindingType
 from textual.events import Resize
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -32,6 +33,7 @@ from tau.events import (
     TurnLimitRecord,
 )
 from tau.tui.fit import duration, shorten_end
+from tau.tui.keys import SCROLLING, bound, in_use, rebind
 
 KEPT = 1_000
 SHOWN_LINES, ABOUT_CHARACTERS = 3, 400
@@ -182,6 +184,7 @@ class EventsPane(ScrollView):
     """The entries, drawn line by line; it follows what is new while it is at its bottom."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"events--quiet", "events--name", "events--trouble"}
+    BINDINGS: ClassVar[list[BindingType]] = [*bound(SCROLLING)]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
         super().__init__(id=id)
@@ -189,6 +192,10 @@ class EventsPane(ScrollView):
         self._lines: list[Text] = []
         self._strips: dict[int, Strip] = {}
         self._drawn_for: tuple[int, Style] | None = None
+
+    def on_mount(self) -> None:
+        """Take up the keys in force."""
+        rebind(self, in_use(self))
 
     def show(self, events: Iterable[AgentEvent]) -> None:
         """Show stored events in place of everything."""

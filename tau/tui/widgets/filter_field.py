@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
+
+from tau.tui.keys import bound, in_use, rebind
+
+
+class Field(Input):
+    """A line of text that is handed over by the key that chooses."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bound({"choose": "submit"})]
+
+    def on_mount(self) -> None:
+        """Take up the keys in force."""
+        rebind(self, in_use(self))
 
 
 class FilterField(Horizontal):
@@ -23,4 +38,4 @@ class FilterField(Horizontal):
     def compose(self) -> ComposeResult:
         """The glass and the input."""
         yield Static("⌕ ", classes="glass", markup=False)
-        yield Input(placeholder=self._placeholder, id=self._field_id, compact=True)
+        yield Field(placeholder=self._placeholder, id=self._field_id, compact=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tau.tui.key_line import keys_line
-from tau.tui.keys import Keys, bound, key_of, rebind
+from tau.tui.key_line import action_line
+from tau.tui.keys import Keys, bound, rebind
 
 if TYPE_CHECKING:
     from tau.tui.find import Find
@@ -24,10 +24,18 @@ class FindField(Input):
     """What is looked for."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bound({"find": "step(1)", "cancel": "leave", "interrupt": "leave"}),
-        Binding("enter,down", "step(1)", show=False),
-        Binding("up,shift+enter", "step(-1)", show=False),
-        Binding("tab", "stay", show=False),
+        *bound(
+            {
+                "back": "leave",
+                "interrupt": "leave",
+                "choose": "step(1)",
+                "find": "step(1)",
+                "list-down": "step(1)",
+                "list-up": "step(-1)",
+                "find-before": "step(-1)",
+                "find-stay": "stay",
+            }
+        )
     ]
 
     def __init__(self, find: Find, keys: Keys) -> None:
@@ -96,6 +104,6 @@ class FindBar(Horizontal):
 
     def on_resize(self) -> None:
         """Write the keys as the width allows."""
-        keys = [("↑↓", "previous, next" if self.screen.size.width >= WIDE else ""), ("Tab", "stay")]
-        keys += [(key, "back") for key in [key_of(self._keys, "cancel")] if key]
-        self.query_one("#find-keys", Static).update(keys_line(keys))
+        steps = "previous, next" if self.screen.size.width >= WIDE else ""
+        keys = [("list-up list-down", steps), ("find-stay", "stay"), ("back", "back")]
+        self.query_one("#find-keys", Static).update(action_line(self._keys, keys))

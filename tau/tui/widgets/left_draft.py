@@ -7,14 +7,20 @@ from textual.widget import Widget
 
 from tau.display import one_line
 from tau.tui.fit import shorten_end
-from tau.tui.key_line import BETWEEN, keys_line
+from tau.tui.key_line import BETWEEN, action_line
+from tau.tui.keys import Keys
 
 
 class LeftDraft(Widget):
-    """Shown while there is such a draft."""
+    """Shown while there is such a draft.
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
+    Args:
+        keys: The keys in force.
+    """
+
+    def __init__(self, keys: Keys, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
         super().__init__(id=id)
+        self._keys = keys
         self.display = False
         self._text = ""
         self._at = ""
@@ -35,7 +41,8 @@ class LeftDraft(Widget):
     def render(self) -> Content:
         """The line at the present width."""
         others = f" · {self._more} more" if self._more else ""
-        end = Content.assemble((f"  {self._at}{others}", "$quiet"), BETWEEN, keys_line([("↑", "take it")]))
+        take = action_line(self._keys, [("earlier", "take it")])
+        end = Content.assemble((f"  {self._at}{others}", "$quiet"), BETWEEN, take)
         begin = Content.assemble(("⋯ not sent  ", "$accent"))
         room = max(8, self.size.width - begin.cell_length - end.cell_length)
         return Content.assemble(begin, (shorten_end(self._text, room), "$quiet"), end)

@@ -1,4 +1,4 @@
-"""Tells a letter that answers from one that begins a word: it answers only when it stands alone."""
+"""Tells a key that answers from a letter that begins a word: it answers only when it stands alone."""
 
 from __future__ import annotations
 
@@ -19,37 +19,40 @@ HELD_SECONDS = 0.3
 WRITING_SECONDS = 1.0
 """After a key that went into the draft, those that come within this time follow it."""
 
+OF_THE_DRAFT = ("enter", "backspace")
+"""Keys that type nothing and belong to the draft; others answer, or are none of a question's."""
+
 LATE_SECONDS = 0.2
 """A timer later than this means that the app was busy: what was typed meanwhile is still on its way."""
 
 
 class LetterAnswers(Vertical):
-    """A widget that letters answer. Posts `TypedOn` for keys that belong to the draft."""
+    """A widget that letters answer, or other keys. Posts `TypedOn` for keys that belong to the draft."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
         super().__init__(id=id)
         self._quiet_until = inf
         self._held: events.Key | None = None
 
-    def is_answer(self, letter: str) -> bool:
-        """Whether this letter answers at present."""
+    def answer_of(self, event: events.Key) -> str:
+        """The answer that a key stands for at present; empty for none."""
         raise NotImplementedError
 
-    def take_answer(self, letter: str) -> None:
-        """Do what the letter, which stood alone, stands for."""
+    def take_answer(self, answer: str) -> None:
+        """Do what the key, which stood alone, stands for."""
         raise NotImplementedError
 
     def letters_changed(self, *, written: bool = False) -> None:
-        """Another letter is held, or none; or, when `written`, something went into the draft."""
+        """Another key is held, or none; or, when `written`, something went into the draft."""
         raise NotImplementedError
 
     @property
-    def held_letter(self) -> str:
-        """The letter that will answer if nothing follows it; empty for none."""
-        return "" if self._held is None else _letter(self._held)
+    def held_answer(self) -> str:
+        """What will be answered if nothing follows; empty for nothing."""
+        return "" if self._held is None else self.answer_of(self._held)
 
     def be_quiet(self) -> None:
-        """What is to be answered is being shown; letters answer a moment later."""
+        """What is to be answered is being shown; keys answer a moment later."""
         self._held = None
         self._quiet_until = inf
         self.call_after_refresh(self._begin_quiet)
@@ -59,9 +62,15 @@ class LetterAnswers(Vertical):
         self.letters_changed()
 
     def take_typed(self, event: events.Key) -> None:
-        """Take a printable key, Enter or Backspace: hold it, or put it into the draft after the one held."""
-        letter = _letter(event)
-        if event.time < self._quiet_until:
+        """Take a key that answers or belongs to the draft: hold it, or write it after the one held."""
+        answer = self.answer_of(event)
+        if not event.is_printable and event.key not in OF_THE_DRAFT:  # with another key it means nothing
+            if not answer or event.time < self._quiet_until or self._held is not None:
+                self.let_go()
+                self._quiet_until = max(self._quiet_until, event.time + QUIET_SECONDS)
+            else:
+                self._begin_to_hold(event)
+        elif event.time < self._quiet_until:
             self._write(event)
         elif not event.is_printable:
             if event.key == "backspace":
@@ -71,24 +80,27 @@ class LetterAnswers(Vertical):
         elif self._held is not None:
             self.write_held()
             self._write(event)
-        elif self.is_answer(letter):
-            self._held = event
-            self._hold(event)
-            self.letters_changed()
+        elif answer:
+            self._begin_to_hold(event)
         else:
             self._write(event)
 
     def let_go(self) -> None:
-        """Forget the letter that is held."""
+        """Forget the key that is held."""
         if self._held is not None:
             self._held = None
             self.letters_changed()
 
     def write_held(self) -> None:
-        """The letter that is held, if there is one, belongs to the draft."""
+        """The letter that is held, if there is one, belongs to the draft; another key to nothing."""
         held, self._held = self._held, None
-        if held is not None:
+        if held is not None and held.is_printable:
             self._write(held)
+
+    def _begin_to_hold(self, event: events.Key) -> None:
+        self._held = event
+        self._hold(event)
+        self.letters_changed()
 
     def _hold(self, event: events.Key) -> None:
         latest = monotonic() + HELD_SECONDS + LATE_SECONDS
@@ -104,9 +116,10 @@ class LetterAnswers(Vertical):
 
     def _settle(self, event: events.Key) -> None:
         if self._held is event:
+            answer = self.answer_of(event)
             self.let_go()
-            if self.app.screen is self.screen:
-                self.take_answer(_letter(event))
+            if answer and self.app.screen is self.screen:
+                self.take_answer(answer)
 
     def _write(self, event: events.Key) -> None:
         """A key belongs to the draft, and so do those that follow it."""
@@ -114,7 +127,3 @@ class LetterAnswers(Vertical):
             self._quiet_until = event.time + WRITING_SECONDS
         self.post_message(TypedOn(event))
         self.letters_changed(written=event.is_printable)
-
-
-def _letter(event: events.Key) -> str:
-    return (event.character or "").lower()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -13,6 +14,7 @@ from textual.visual import RenderOptions
 from textual.widget import Widget
 
 from tau.tui.finding import Row
+from tau.tui.keys import SCROLLING, bound, in_use, rebind
 from tau.tui.messages import LinesMoved
 
 
@@ -110,7 +112,7 @@ class Head:
     Args:
         lines: All of them.
         limit: How many are shown; a single one more is shown rather than counted.
-        rest: How to see the others.
+        rest: How to see the others, behind a dot.
     """
 
     def __init__(self, lines: Lines, limit: int, rest: str) -> None:
@@ -125,7 +127,7 @@ class Head:
         """See `Lines`."""
         if number < self._shown:
             return self._lines.line(number)
-        return Content.assemble((f"… {len(self._lines) - self._shown:,} more lines · {self._rest}", "$quiet"))
+        return Content.assemble((f"… {len(self._lines) - self._shown:,} more lines{self._rest}", "$quiet"))
 
     def row(self, number: int) -> Row:
         """See `Lines`."""
@@ -146,11 +148,17 @@ class LinesView(ScrollView, can_focus=True):
         lay_out: The lines to show.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [*bound(SCROLLING)]
+
     def __init__(self, lay_out: LayOut) -> None:
         super().__init__()
         self._lay_out_lines = lay_out
         self._width = 0
         self._shown: Lines = Listed(())
+
+    def on_mount(self) -> None:
+        """Take up the keys in force."""
+        rebind(self, in_use(self))
 
     @property
     def line_count(self) -> int:

@@ -7,19 +7,23 @@ from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from tau.calls import asks_to
+from tau.config.actions import ANSWERS
 from tau.diff_reader import parse
 from tau.display import one_line, spelled_out
 from tau.events import ApprovalAsked, Decision
 from tau.tui.fit import folded, shorten_middle, spread
+from tau.tui.key_line import in_words
+from tau.tui.keys import Keys, bound, by_key, pressed, rebind
 from tau.tui.messages import Answered, LinesMoved, TypedOn
 from tau.tui.widgets.call_lines import CallLines, OfferLines, marked
 from tau.tui.widgets.diff import DiffLines, counts
-from tau.tui.widgets.letter_answers import LetterAnswers
+from tau.tui.widgets.filter_field import Field
+from tau.tui.widgets.letter_answers import OF_THE_DRAFT, LetterAnswers
 from tau.tui.widgets.lines import Lines, LinesView, Listed, Stacked
 
 WARNINGS = 4
@@ -52,13 +56,17 @@ class Question(LetterAnswers):
 
     Args:
         asked: The question.
+        keys: The keys in force.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bound({"back": "back"})]
 
-    def __init__(self, asked: ApprovalAsked) -> None:
+    def __init__(self, asked: ApprovalAsked, keys: Keys) -> None:
         super().__init__(id="question")
+        rebind(self, keys)
         self.asked = asked
+        self._in_force = keys
+        self._answers = by_key(keys, ANSWERS)
         self._diff = parse(asked.preview) if asked.preview else None
         creates = self._diff is not None and self._diff.creates
         self._asks = asks_to(asked.tool, asked.arguments, creates=creates)
@@ -73,7 +81,7 @@ class Question(LetterAnswers):
         self._title = Static("", id="question-title", markup=False)
         self._lines = LinesView(self._what_would_happen)
         self._unclear = Static("", id="question-unclear", markup=False)
-        self._reason = Input(placeholder="why not", id="reason", compact=True)
+        self._reason = Field(placeholder="why not", id="reason", compact=True)
         self._keys = Static("", id="question-keys", markup=False)
         self._answered = False
 
@@ -223,46 +231,50 @@ class Question(LetterAnswers):
 
     def _key_lines(self) -> list[Content]:
         """The keys, in as few lines as there is room for, and the patterns that are not among them."""
-        keys, below = self._keys_offered()
-        if self._note:
-            keys.append(("", self._note))
-        elif self._lines.overflows and (self._small or self._title_full):
-            keys.append(("PageDown", self._where(*self._lines.in_sight)))
-        elif self._lines.overflows and not self._reading_offers:
-            keys.append(("PageDown End", "scroll"))
+        actions, below = self._actions_offered()
+        note = [("", self._note)] if self._note else []
+        if not note and self._lines.overflows and (self._small or self._title_full):
+            actions.append(("list-page-down", self._where(*self._lines.in_sight)))
+        elif not note and self._lines.overflows and not self._reading_offers:
+            actions.append(("list-page-down list-end", "scroll"))
+        keys = [*in_words(self._in_force, actions), *note]
         lines: list[list[tuple[str, str]]] = [[]]
         for key in keys:
             if lines[-1] and _key_line([*lines[-1], key]).cell_length > self._width:
                 lines.append([])
             lines[-1].append(key)
-        return [*(_key_line(line, self.held_letter) for line in lines), *below]
+        held = self._key_of(self.held_answer) if self.held_answer else ""
+        return [*(_key_line(line, held) for line in lines), *below]
 
-    def _keys_offered(self) -> tuple[list[tuple[str, str]], list[Content]]:
-        """The keys, and the patterns that stand under them."""
+    def _actions_offered(self) -> tuple[list[tuple[str, str]], list[Content]]:
+        """The actions whose keys are named, and the patterns that stand under them."""
         offers = self.asked.offers
         if self._reason.display:
-            return [("Enter", "no, for this reason"), ("Esc", "back")], []
+            return [("choose", "no, for this reason"), ("back", "back")], []
         if self._reading_offers:
             patterns = _patterns(len(offers))
             if self._offers_end_seen:
-                return [("a", f"allow {patterns}"), ("Esc", "back")], []
-            return [("PageDown End", f"read {patterns} first"), ("Esc", "back")], []
-        keys = [("y", "once"), ("n", "no"), ("r", "no, because…")]
+                return [("always", f"allow {patterns}"), ("back", "back")], []
+            return [("list-page-down list-end", f"read {patterns} first"), ("back", "back")], []
+        actions = [("yes", "once"), ("no", "no"), ("no-because", "no, because…")]
         if self._diff is not None:
-            keys.append(("d", "diff" if self._raw else "arguments"))
-        if not offers:
-            return keys, []
+            actions.append(("arguments", "diff" if self._raw else "arguments"))
+        if not offers or not self._in_force["always"]:
+            return actions, []
         listed = OfferLines(offers, self._width)
         if not self._lists_offers(listed):
             of_what = "…" if self._small else f" this session, {_patterns(len(offers))}…"
-            keys.insert(1, ("a", f"always{of_what}"))
-            return keys, []
-        always = ("a", f"always this session: {listed.line(0).plain.strip()}")
-        if len(listed) == 1 and _key_line([always]).cell_length <= self._width:
-            keys.insert(1, always)
-            return keys, []
+            actions.insert(1, ("always", f"always{of_what}"))
+            return actions, []
+        always = ("always", f"always this session: {listed.line(0).plain.strip()}")
+        if len(listed) == 1 and _key_line(in_words(self._in_force, [always])).cell_length <= self._width:
+            actions.insert(1, always)
+            return actions, []
         below = [listed.line(number).stylize_before("$quiet") for number in range(len(listed))]
-        return [*keys, ("a", "always this session:")], below
+        return [*actions, ("always", "always this session:")], below
+
+    def _key_of(self, action: str) -> str:
+        return in_words(self._in_force, [(action, "")])[0][0]
 
     def _lists_offers(self, listed: OfferLines) -> bool:
         return len(listed) <= (1 if self._small else LISTED_OFFERS)
@@ -270,14 +282,14 @@ class Question(LetterAnswers):
     # Keys ---------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        """Answer with a letter that stands alone; what is typed besides belongs to the draft."""
+        """Answer with a key that stands alone; what is typed besides belongs to the draft."""
         self.take_key(event)
 
     def take_key(self, event: events.Key) -> None:
         """Handle a key, wherever the focus is."""
         if self._reason.has_focus:
             return
-        if not event.is_printable and event.key not in ("enter", "backspace"):
+        if not (event.is_printable or event.key in OF_THE_DRAFT or event.key in self._answers):
             self.let_go()
             return
         event.stop()
@@ -292,46 +304,44 @@ class Question(LetterAnswers):
         """See `LetterAnswers`."""
         if written:
             self._note = "what you type goes into the draft"
-        elif self.held_letter:
+        elif self.held_answer:
             self._note = ""
         self._draw_around()
 
-    def is_answer(self, letter: str) -> bool:
+    def answer_of(self, event: events.Key) -> str:
         """See `LetterAnswers`."""
+        action = self._answers.get(pressed(event), "")
         if self._reading_offers:
-            return letter == "a" and self._offers_end_seen
-        match letter:
-            case "y" | "n" | "r":
-                return True
-            case "a":
-                return bool(self.asked.offers)
-            case "d":
-                return self._diff is not None
-        return False
+            answers = action == "always" and self._offers_end_seen
+        elif action == "always":
+            answers = bool(self.asked.offers)
+        else:
+            answers = action != "arguments" or self._diff is not None
+        return action if answers else ""
 
-    def take_answer(self, letter: str) -> None:
+    def take_answer(self, answer: str) -> None:
         """See `LetterAnswers`."""
-        if letter in ("y", "a") and not self._end_seen:
-            self._show_end(letter)
+        if answer in ("yes", "always") and not self._end_seen:
+            self._show_end(answer)
             return
-        match letter:
-            case "y":
+        match answer:
+            case "yes":
                 self._answer("yes")
-            case "a" if self._reading_offers:
+            case "always" if self._reading_offers:
                 self._answer("always")
-            case "a":
+            case "always":
                 self._always()
-            case "n":
+            case "no":
                 self._answer("no")
-            case "r":
+            case "no-because":
                 self._ask_reason(shown=True)
-            case "d":
+            case "arguments":
                 self._raw = not self._raw
                 self._show_lines()
 
-    def _show_end(self, letter: str) -> None:
+    def _show_end(self, answer: str) -> None:
         """Nobody approves what was not in sight: show its end first."""
-        self._note = f"that was all of it: {letter} again"
+        self._note = f"that was all of it: {self._key_of(answer)} again"
         self._draw_around()
         self.come_into_sight()
         self.call_after_refresh(self._lines.scroll_end, animate=False, immediate=True)

@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar, overload
 from rich.style import Style
 from rich.text import Text
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.reactive import reactive
@@ -17,6 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tau.tui.fit import around, shorten_end
+from tau.tui.keys import SCROLLING, bound, in_use, rebind
 from tau.tui.messages import RowChosen, RowReached
 
 Entry = TypeVar("Entry")
@@ -91,11 +92,16 @@ class RowList(ScrollView):
         "row-list--mark",
     }
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("down", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("enter", "choose", "Choose", show=False),
+        *bound(
+            {
+                **SCROLLING,
+                "list-up": "move(-1)",
+                "list-down": "move(1)",
+                "list-page-up": "page(-1)",
+                "list-page-down": "page(1)",
+                "choose": "choose",
+            }
+        )
     ]
 
     cursor = reactive(-1)
@@ -103,6 +109,10 @@ class RowList(ScrollView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
         super().__init__(id=id)
         self.rows: Sequence[Row] = ()
+
+    def on_mount(self) -> None:
+        """Take up the keys in force."""
+        rebind(self, in_use(self))
 
     def show(self, rows: Sequence[Row], *, cursor: int | None = None) -> None:
         """Show these rows; the cursor goes to the first that can be chosen unless it is given."""

@@ -1,0 +1,57 @@
+"""What waits for the person's yes after a save, by session: another one neither agrees to it nor ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tau.conversation.state import CommandResult, Refused, Said
+from tau.display import one_line
+from tau.errors import TauError
+from tau.journal.wrapping import Question
+
+
+class Waiting:
+    """What waits in one process. A session is named by the first one of those that continue each other."""
+
+    def __init__(self) -> None:
+        self._questions: dict[str, list[Question]] = {}
+
+    def put(self, session_id: str, questions: Sequence[Question]) -> bool:
+        """Have questions wait in place of those of an earlier save. Returns whether there were any."""
+        left = self._questions.pop(session_id, [])
+        if questions:
+            self._questions[session_id] = [*questions]
+        return bool(left)
+
+    def agree(self, session_id: str) -> CommandResult:
+        """Carry out what waits, on a thread; what cannot be done waits on."""
+        if not (questions := self._questions.pop(session_id, [])):
+            return self._nothing("yes")
+        lines: list[str] = []
+        refused: list[str] = []
+        left: list[Question] = []
+        for question in questions:
+            try:
+                lines += question.carry_out()
+            except TauError as error:
+                left.append(question)
+                refused.append(f"Not done, and it waits on: {error.line()}")
+        if left:
+            self._questions[session_id] = left
+        return Said(lines, refused=refused)
+
+    def decline(self, session_id: str) -> CommandResult:
+        """End what waits, with nothing of it done."""
+        if not self._questions.pop(session_id, []):
+            return self._nothing("answer")
+        return Said(["It is left as it is; nothing of it was done"])
+
+    def _nothing(self, wanted: str) -> Refused:
+        """That nothing waits in this session; where something does in others, that it is there."""
+        if not self._questions:
+            return Refused(f"Nothing waits for your {wanted}; /wrap closes the session")
+        others = ", ".join(one_line(name, 60) for name in self._questions)
+        return Refused(
+            f"Nothing waits for your {wanted} in this session; what waits was asked of session {others}: "
+            "/resume goes back to it"
+        )

@@ -1,0 +1,78 @@
+"""Brings the running state of a context up to date: items, assumptions and facts, a line for each change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from tau.journal import assumptions, context_file, dated_log, open_items
+from tau.journal.context_answer import AssumptionSaid, ContextSaid, FactSaid, OpenItemSaid
+from tau.journal.context_file import FactChange
+from tau.journal.contexts import LogPlace
+from tau.journal.markdown import Markdown
+from tau.journal.open_items import key
+from tau.journal.wrapping import whole
+
+
+class StateChange:
+    """What one session changes.
+
+    Args:
+        place: The `.session-log/`, whose logs are read.
+        session_id: The session.
+        day: Today.
+    """
+
+    def __init__(self, place: LogPlace, session_id: str, day: str) -> None:
+        self._place = place
+        self._mark = assumptions.mark(session_id)
+        self._day = day
+
+    def items(self, document: Markdown, wanted: Sequence[OpenItemSaid], done: Sequence[str]) -> list[str]:
+        """Add items, move them, and take out what is done."""
+        open_items.complete(document)
+        logged = partial(dated_log.says_done, self._place)
+        gone, told = open_items.resolve(document, done, self._day, logged=logged)
+        told += [f"“{whole(text)}” is done" for text in gone]
+        for each in wanted:
+            if key(each.text) in map(key, gone):
+                continue
+            there = open_items.find(document, each.text)
+            tier = each.tier or open_items.BACKLOG
+            if there is None and open_items.add(document, each.text, tier):
+                told.append(f"“{whole(each.text)}” is a new open item in {tier}")
+            elif there is not None and each.tier and open_items.move(document, each.text, tier):
+                told.append(f"“{whole(each.text)}” moved from {there.tier or 'no tier'} to {tier}")
+        return told
+
+    def believe(self, document: Markdown, part: ContextSaid, owned: Sequence[str]) -> list[str]:
+        """Count what speaks for and against assumptions, and change what holds.
+
+        Args:
+            document: Of the context.
+            part: What the session says of it.
+            owned: Facts that the shared file has.
+        """
+        told = [line for each in part.assumptions for line in self._judged(document, each)]
+        return [*told, *revise(document, part.facts, owned)]
+
+    def _judged(self, document: Markdown, said: AssumptionSaid) -> list[str]:
+        if not said.text:
+            return []
+        is_new = key(said.text) not in {key(tally.text) for tally in assumptions.tallies(document)}
+        if said.verdict == "corroborated" and not said.independent and not is_new:
+            return [f"“{whole(said.text)}” was not counted once more: nothing could have disagreed"]
+        refused = assumptions.judge(document, said.text, said.verdict, session=self._mark, day=self._day)
+        became = {
+            "new": "is a new assumption",
+            "corroborated": "is a new assumption" if is_new else "was seen once more",
+            "contradicted": "was contradicted: its count is 0",
+            "disproven": "was disproven, so it is no assumption any more",
+        }
+        return [refused or f"“{whole(said.text)}” {became[said.verdict]}"]
+
+
+def revise(document: Markdown, facts: Sequence[FactSaid], owned: Sequence[str]) -> list[str]:
+    """Change what holds, as `context_file.revise`."""
+    changes = [FactChange(fact.text, fact.old, fact.section) for fact in facts]
+    return context_file.revise(document, changes, owned)

@@ -1,0 +1,263 @@
+"""Saves of several files that are taken back whole, whoever else writes and wherever the process ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tau.errors import JournalRefused
+from tau.journal.contexts import LogPlace
+from tau.journal.markdown import Change, Markdown
+from tau.journal.saves import KEPT, Saves
+
+BEFORE = {"acme/context.md": b"# acme\r\n\r\n- mine", "shared/context.md": b"# shared\n"}
+
+
+def _has(tmp_path: Path) -> Saves:
+    for name, data in BEFORE.items():
+        path = tmp_path / ".session-log" / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+    return Saves(tmp_path / "state", tmp_path / ".session-log")
+
+
+def _files(saves: Saves) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(saves.folder)): path.read_bytes()
+        for path in saves.folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def _adding(text: str) -> Change:
+    def change(document: Markdown) -> None:
+        document.insert(len(document.lines()), text)
+
+    return change
+
+
+def _save(saves: Saves, text: str = "one") -> None:
+    """Four files and a new folder, one of them in two steps."""
+    with saves.saving("2026-01-15 10:00", "amber") as save:
+        place = LogPlace(saves.folder, there=True, save=save)
+        assert place.create("acme", f"{text}.md", data=b"# Log\n")
+        place.edit("shared", "context.md", change=_adding(text))
+        place.edit("acme", "context.md", change=_adding(text))
+        place.edit("acme", "context.md", change=_adding(f"{text} more"))
+        place.edit(text, "context.md", change=_adding(text), create=b"# new\n")
+
+
+def test_a_file_that_is_as_a_new_one_would_be_is_put_back_and_not_removed(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    with saves.saving("2026-01-15 10:00", "amber") as save:
+        place = LogPlace(saves.folder, there=True, save=save)
+        place.edit("shared", "context.md", change=_adding("new"), create=BEFORE["shared/context.md"])
+    assert saves.undo().restored == ["shared/context.md"]
+    assert _files(saves) == BEFORE
+
+
+def test_what_another_one_writes_between_two_steps_is_never_lost(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    path = saves.folder / "acme" / "context.md"
+    with saves.saving("2026-01-15 10:00", "amber") as save:
+        place = LogPlace(saves.folder, there=True, save=save)
+        place.edit("acme", "context.md", change=_adding("one"))
+        path.write_bytes(path.read_bytes() + b"\ntheirs\n")
+        place.edit("shared", "context.md", change=_adding("one"))
+        place.edit("acme", "context.md", change=_adding("two"))
+    there = _files(saves)
+    with pytest.raises(
+        JournalRefused, match=r"acme/context\.md was changed by somebody else while it was made"
+    ):
+        saves.undo()
+    assert _files(saves) == there
+
+
+def test_a_step_that_another_writer_has_made_anew_is_kept_as_it_was_made(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    path = saves.folder / "acme" / "context.md"
+    theirs = [b"# theirs\n"]
+
+    def change(document: Markdown) -> None:
+        if theirs:
+            path.write_bytes(theirs.pop())
+        document.insert(len(document.lines()), "one")
+
+    with saves.saving("2026-01-15 10:00", "amber") as save:
+        LogPlace(saves.folder, there=True, save=save).edit("acme", "context.md", change=change)
+    assert path.read_bytes() == b"# theirs\n\none\n"
+    saves.undo()
+    assert path.read_bytes() == b"# theirs\n"
+
+
+def test_a_step_that_is_not_made_is_none_of_the_save(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    (saves.folder / "acme" / "taken.md").write_bytes(b"theirs")
+    with saves.saving("2026-01-15 10:00", "amber") as save:
+        place = LogPlace(saves.folder, there=True, save=save)
+        assert not place.create("acme", "taken.md", data=b"# Log\n")
+        assert not save.wrote
+    (kept,) = (tmp_path / "state" / "journal" / "saves").iterdir()
+    assert not list(kept.iterdir()), "a save that changed nothing is none"
+    with saves.saving("2026-01-15 10:00", "amber") as save:
+        place = LogPlace(saves.folder, there=True, save=save)
+        place.edit("shared", "context.md", change=_adding("one"))
+        (saves.folder / "acme" / "context.md").chmod(0o444)
+        with pytest.raises(JournalRefused, match="write-protected"):
+            place.edit("acme", "context.md", change=_adding("one"))
+    undone = saves.undo()
+    assert (undone.restored, undone.removed) == (["shared/context.md"], [])
+    assert _files(saves) == {**BEFORE, "acme/taken.md": b"theirs"}
+
+
+def test_a_save_that_is_being_made_is_not_taken_back(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    with saves.saving("2026-01-15 10:00", "amber") as save:
+        LogPlace(saves.folder, there=True, save=save).edit("acme", "context.md", change=_adding("one"))
+        there = _files(saves)
+        with pytest.raises(JournalRefused, match="is being saved into right now"):
+            saves.undo()
+        assert _files(saves) == there
+    saves.undo()
+    assert _files(saves) == BEFORE
+
+
+@pytest.mark.parametrize("name", ["shared/context.md", "one.md", "one/context.md"])
+def test_nothing_is_touched_where_one_file_was_changed_or_removed(tmp_path: Path, name: str) -> None:
+    saves = _has(tmp_path)
+    _save(saves)
+    path = saves.folder / ("acme/one.md" if name == "one.md" else name)
+    path.unlink()
+    there = _files(saves)
+    if name == "shared/context.md":
+        with pytest.raises(JournalRefused, match="was changed since, so nothing is put back"):
+            saves.undo()
+        assert _files(saves) == there
+    else:  # what was removed by hand is as it was before
+        saves.undo()
+        assert _files(saves) == BEFORE
+        assert not (saves.folder / "one").exists()
+
+
+def test_a_file_that_is_as_half_of_the_save_left_it_was_changed_since(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    path = saves.folder / "acme" / "context.md"
+    with saves.saving("2026-01-15 10:00", "amber") as save:
+        place = LogPlace(saves.folder, there=True, save=save)
+        place.edit("acme", "context.md", change=_adding("one"))
+        half = path.read_bytes()
+        place.edit("acme", "context.md", change=_adding("two"))
+    path.write_bytes(half)
+    with pytest.raises(JournalRefused, match="was changed since, so nothing is put back"):
+        saves.undo()
+    assert path.read_bytes() == half
+
+
+def test_nothing_is_touched_where_one_file_takes_no_writes(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    _save(saves)
+    there = _files(saves)
+    path = saves.folder / "acme" / "context.md"
+    path.chmod(0o444)
+    with pytest.raises(JournalRefused, match=r"context\.md cannot be put back: it is write-protected"):
+        saves.undo()
+    assert _files(saves) == there
+    path.chmod(0o644)
+    saves.undo()
+    assert _files(saves) == BEFORE
+
+
+def test_only_the_newest_saves_are_kept(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    for number in range(KEPT + 3):
+        with saves.saving("2026-01-15 10:00", "amber") as save:
+            LogPlace(saves.folder, there=True, save=save).edit(
+                "acme", "context.md", change=_adding(str(number))
+            )
+    (kept,) = (tmp_path / "state" / "journal" / "saves").iterdir()
+    assert len(list(kept.iterdir())) == KEPT
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "state").rglob("*"))
+    saves.undo()
+    assert f"\n{KEPT + 2}\n".encode() not in _files(saves)["acme/context.md"]
+
+
+ENDS = """
+import os, sys
+from pathlib import Path
+from tests.journal.test_saves import Saves, _save
+left, what, base = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+def hook(event, args):
+    global left
+    if event in ("os.rename", "os.link", "os.remove"):
+        left -= 1
+        if left < 0:
+            os._exit(9)
+saves = Saves(base / "state", base / ".session-log")
+sys.addaudithook(hook)
+_save(saves, "two") if what == "save" else saves.undo()
+"""
+
+
+@pytest.mark.parametrize("what", ["save", "undo"])
+def test_wherever_the_process_ends_the_next_undo_takes_it_back_and_nothing_else(
+    tmp_path: Path, what: str
+) -> None:
+    """It ends right before each change of a name in turn; the save before it stands."""
+    codes = []
+    for number in range(0, 60, 2):
+        base = tmp_path / str(number)
+        base.mkdir()
+        saves = _has(base)
+        _save(saves, "one")
+        earlier = _files(saves)
+        if what == "undo":
+            _save(saves, "two")
+        ran = subprocess.run(
+            [sys.executable, "-c", ENDS, str(number), what, str(base)], check=False, capture_output=True
+        )
+        assert ran.returncode in (0, 9), ran.stderr
+        codes.append(ran.returncode)
+        if ran.returncode == 0:
+            break
+        if _files(saves) != earlier or what == "undo":
+            saves.undo()
+        left = {name: data for name, data in _files(saves).items() if not name.endswith(".tmp")}
+        assert left == earlier
+    assert codes[-1] == 0
+    assert len(codes) > 5
+
+
+INTERFERES = """
+import os, sys
+from pathlib import Path
+from tau.errors import JournalRefused
+from tests.journal.test_saves import Saves
+base = Path(sys.argv[1])
+theirs = base / ".session-log" / "shared" / "context.md"
+def hook(event, args):
+    if event == "os.remove" and args[0] == "one.md":
+        theirs.write_bytes(b"# theirs")
+saves = Saves(base / "state", base / ".session-log")
+sys.addaudithook(hook)
+try:
+    saves.undo()
+except JournalRefused as error:
+    print(error.message)
+"""
+
+
+def test_what_is_changed_while_it_is_taken_back_leaves_all_as_it_was(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    _save(saves)
+    there = _files(saves)
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERFERES, str(tmp_path)], check=True, capture_output=True, text=True
+    )
+    assert "shared/context.md cannot be put back: it was changed since" in ran.stdout
+    assert _files(saves) == {**there, "shared/context.md": b"# theirs"}
+    (saves.folder / "shared" / "context.md").write_bytes(there["shared/context.md"])
+    saves.undo()
+    assert _files(saves) == BEFORE
