@@ -313,6 +313,7 @@ class Stage:
         )
         self.play([{"text": "ok"}])
         record_sessions(home, directory)
+        Desk(self.settings).begin()  # what the first conversation writes was said long ago
 
     def play(self, script: list[dict[str, Any]]) -> None:
         """Say what the model does."""
@@ -474,7 +475,7 @@ async def of_lists(stage: Stage) -> None:
         await tau.open("/model", "cannot be used", "models")
         await tau.open("/theme", "atom-one-dark", "themes")
         await tau.open("/tools", "Built in", "tools")
-        await tau.open("f1", "cancel the running turn", "help")
+        await tau.open("f1", "this help", "help")
         await tau.press(*"look at @night")
         await tau.shows("test_nightly.py")
         await tau.press("down")
@@ -496,7 +497,6 @@ async def of_memory(stage: Stage) -> None:
     stage.write("AGENTS.md", "# Quail\n\nRun `make check` before you say that something is done.\n")
     Trust(stage.settings.places).add(stage.directory)
     desk = Desk(stage.settings)
-    desk.begin()
     for session, label, content in REMEMBERED:
         desk.said = partial(lambda name: (name, 14), session)
         desk.remember(label, content, replace=True, origin="")
