@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import subprocess
@@ -18,6 +19,9 @@ from tau import masking
 from tau.config.settings import Places
 from tau.memory import shipped
 from tau.memory.places import SHARED, find, make_project
+from tau.sessions.file import open_store
+from tau.sessions.records import Message
+from tau.sessions.store import StoreContext
 
 if TYPE_CHECKING:
     from tests.terminal import Open, Terminal
@@ -31,6 +35,19 @@ _PREFIXES = (
 )  # fmt: skip
 _NAMES = ("HOME", "LANG", "LANGUAGE", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "PYTHONUTF8",
           "PYTHONIOENCODING", "PYTHONCOERCECLOCALE", "PAGER")  # fmt: skip
+
+
+_YOUNG = 10_000
+"""How many new objects there are before Python looks for garbage in the tests' own process."""
+
+gc.disable()  # collecting tests makes many objects, and next to no garbage
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of collected tests out of each later search for garbage."""
+    gc.freeze()
+    gc.set_threshold(_YOUNG)
+    gc.enable()
 
 
 def sealed_environ(home: Path) -> dict[str, str]:
@@ -140,6 +157,23 @@ class TauEnv:
         if not self.requests.exists():
             return []
         return [json.loads(line) for line in self.requests.read_text(encoding="utf-8").splitlines()]
+
+    def record(self, session_id: str, *said: str, **meta: str) -> Path:
+        """Write a session of this directory into the file store, as `tau chat` leaves it; its folder.
+
+        Args:
+            session_id: The id.
+            said: One text a message, the person's and the model's in turn.
+            meta: More of what is known of it, such as its name.
+        """
+        store = open_store(StoreContext(data_dir=self.data, state_dir=self.state))
+        about = {"directory": str(self.directory), "channel": "terminal", "title": said[0], **meta}
+        with store.create(session_id, meta=about) as writer:
+            for index, text in enumerate(said):
+                message: Message = {"role": ("user", "assistant")[index % 2], "content": [{"text": text}]}
+                writer.append(index, message)
+        store.close()
+        return self.data / "sessions" / session_id
 
     def run(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.metadata import PathDistribution
 from pathlib import Path
 from textwrap import dedent
 
@@ -191,6 +192,22 @@ def test_a_store_is_given_its_table_and_places(tmp_path: Path, monkeypatch: pyte
     assert (context.options, context.channel) == ({"folder": "x"}, "tui")
     assert (context.data_dir, context.state_dir) == (chosen.places.data, chosen.places.state)
     store.close()
+
+
+def test_what_a_distribution_says_of_itself_is_not_read_for_each_component(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads: list[str] = []
+    read = PathDistribution.read_text
+
+    def noted(distribution: PathDistribution, filename: str) -> str | None:
+        reads.append(filename)
+        return read(distribution, filename)
+
+    monkeypatch.setattr(PathDistribution, "read_text", noted)
+    found = plugins.names(plugins.TOOLS)
+    distributions = {component.distribution for component in found}
+    assert 0 < reads.count("METADATA") <= 2 * len(distributions) < len(found)
 
 
 def test_the_command_lists_components_and_their_state(tau_env: TauEnv, tmp_path: Path) -> None:

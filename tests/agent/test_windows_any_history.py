@@ -17,7 +17,7 @@ from strands import Agent
 from strands.types.exceptions import ContextWindowOverflowException
 from strands.types.session import encode_bytes_values
 
-from tau.agent import window_base
+from tau.agent import tracing, window_base
 from tau.agent.history import begins_turn, clean, text_of
 from tau.agent.recorder import Recorder
 from tau.agent.window_base import Window
@@ -130,6 +130,12 @@ def results(history: list[Message]) -> set[str]:
 
 def ids(history: list[Message], kind: str) -> set[str]:
     return {block[kind]["toolUseId"] for message in history for block in message["content"] if kind in block}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_tau_traces() -> None:
+    """As in a conversation, nothing writes the histories out for a trace that nobody records."""
+    tracing.install()
 
 
 @pytest.fixture(scope="module")

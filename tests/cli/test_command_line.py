@@ -53,6 +53,15 @@ def test_nothing_heavy_is_loaded(tau_env: TauEnv, arguments: list[str]) -> None:
     assert done.stderr.splitlines()[-1] == "0", done.stderr
 
 
+def test_nothing_is_looked_through_at_the_end(tau_env: TauEnv) -> None:
+    code = "import gc, sys; from tau.cli import main; sys.argv = ['tau', '--version']; main();"
+    code += "print(gc.get_freeze_count() > 1_000, gc.isenabled(), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=tau_env.environ, check=True
+    )
+    assert done.stderr == "True True\n"
+
+
 def test_help_does_not_import_the_subcommands(tau_env: TauEnv) -> None:
     code = (
         "import sys; from tau.cli import main; sys.argv = ['tau', '--help']; main();"
@@ -106,7 +115,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(tau_env: TauEnv, arguments: list[
 def test_the_newest_session_is_gone_on_with(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "done"})
     for name in ("older", "newer"):
-        assert tau_env.run("chat", "--name", name, "first").returncode == 0
+        tau_env.record(f"s-{name}", "first", "done", name=name)
     for newest in ("-c", "--continue", "-r", "--resume"):
         assert tau_env.run("chat", "again", newest).returncode == 0
         assert tau_env.run("run", "and again", newest).returncode == 0

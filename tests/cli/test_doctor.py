@@ -40,6 +40,7 @@ def test_a_sound_installation_passes_and_nothing_is_written(tau_env: TauEnv) -> 
     assert done.returncode == 0, done.stdout
     assert done.stderr == ""
     assert set(levels(done.stdout).values()) <= {"ok", "warn"}
+    assert levels(done.stdout)["tasks"] == "ok"
     assert {"python", "configuration", "store", "index", "data", "state", "log", "model default"} <= set(
         levels(done.stdout)
     )
@@ -49,11 +50,12 @@ def test_a_sound_installation_passes_and_nothing_is_written(tau_env: TauEnv) -> 
 
 def test_it_counts_sessions_and_leaves_them_alone(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "hello"})
-    assert tau_env.run("chat", "hi").returncode == 0
+    tau_env.record("20260901-120000-abcd", "hi", "hello")
     before = everything(tau_env.home.parent)
     done = tau_env.run("doctor")
     assert done.returncode == 0, done.stdout
     assert "file, 1 session at" in done.stdout
+    assert "unfinished" not in levels(done.stdout)
     assert everything(tau_env.home.parent) == before
 
 
@@ -108,7 +110,7 @@ def test_a_state_directory_that_cannot_be_written(
 ) -> None:
     tau_env.scripted({"text": "hello"})
     if used:
-        assert tau_env.run("chat", "hi").returncode == 0
+        tau_env.record("20260901-120000-abcd", "hi", "hello")
         assert tau_env.run("sessions", "search", "hi").returncode == 0
     tau_env.state.mkdir(parents=True, exist_ok=True)
     read_only(tau_env.state)
@@ -130,7 +132,7 @@ def test_a_data_directory_that_cannot_be_written(
     tau_env.scripted({"text": "hello"})
     tau_env.data.mkdir(exist_ok=True)
     if used:
-        assert tau_env.run("chat", "hi").returncode == 0
+        tau_env.record("20260901-120000-abcd", "hi", "hello")
     read_only(tau_env.data)
     done = tau_env.run("doctor")
     assert done.returncode == 1
@@ -173,7 +175,6 @@ sys.stdin.read()
 @pytest.mark.parametrize("damage", ["junk", "empty folder"])
 def test_a_task_database_that_cannot_be_read_fails(tau_env: TauEnv, damage: str) -> None:
     tau_env.scripted({"text": "hello"})
-    assert levels(tau_env.run("doctor").stdout)["tasks"] == "ok"
     place = tau_env.data / "tasks" / "tasks.sqlite"
     place.parent.mkdir(parents=True, exist_ok=True)
     if damage == "junk":
@@ -190,9 +191,8 @@ def test_a_task_database_that_cannot_be_read_fails(tau_env: TauEnv, damage: str)
 @pytest.mark.parametrize("left", ["compaction", "fork", "hidden"])
 def test_what_was_left_unfinished_is_named_with_its_place_and_kept(tau_env: TauEnv, left: str) -> None:
     tau_env.scripted({"text": "hello"})
-    assert tau_env.run("chat", "hi").returncode == 0
+    source = tau_env.record("20260901-120000-abcd", "hi", "hello").name
     sessions = tau_env.data / "sessions"
-    (source,) = (path.name for path in sessions.iterdir())
     killed = subprocess.run([sys.executable, "-c", LEAVE, str(tau_env.data), left, source], check=False)
     assert killed.returncode == 9
     (place,) = (path for path in sessions.iterdir() if path.name != source)
@@ -210,8 +210,6 @@ def test_what_was_left_unfinished_is_named_with_its_place_and_kept(tau_env: TauE
         said = f"{place} is left of a session that was never made (it may be deleted while no tau runs)"
     assert line == f"{'warn':<5} {'unfinished':<14} {said}"
     assert everything(tau_env.home.parent) == before, "nothing is deleted"
-    shutil.rmtree(place)
-    assert "unfinished" not in levels(tau_env.run("doctor").stdout)
 
 
 @pytest.mark.parametrize("state", ["gone", "unreadable", "damaged", "no link"])
@@ -219,8 +217,7 @@ def test_nothing_may_be_deleted_where_what_it_was_made_from_cannot_be_read(
     tau_env: TauEnv, state: str
 ) -> None:
     tau_env.scripted({"text": "hello"})
-    assert tau_env.run("chat", "hi").returncode == 0
-    (source,) = tau_env.sessions()
+    source = tau_env.record("20260901-120000-abcd", "hi", "hello")
     given = "" if state == "no link" else source.name
     killed = subprocess.run([sys.executable, "-c", LEAVE, str(tau_env.data), "fork", given], check=False)
     assert killed.returncode == 9

@@ -77,9 +77,8 @@ def test_doctor_names_the_terminal(tau_env: TauEnv) -> None:
 def test_a_session_on_a_read_only_disk_is_opened_for_reading(
     tau_env: TauEnv, read_only: Callable[[Path], None], terminal: Open, arguments: list[str]
 ) -> None:
-    tau_env.scripted({"text": "The quail nests in May."})
-    assert tau_env.run("chat", "--name", "amber", "Where does it nest?").returncode == 0
-    (session,) = tau_env.sessions()
+    tau_env.scripted({"text": "never said"})
+    tau_env.record("20260901-120000-abcd", "Where does it nest?", "The quail nests in May.", name="amber")
     read_only(tau_env.data)
     app = terminal(*arguments)
     app.shows("The quail nests in May.")
@@ -91,6 +90,16 @@ def test_a_session_on_a_read_only_disk_is_opened_for_reading(
     assert "another window" not in app.text()
     app.send("\x11")
     assert app.ended() == 0
+
+
+def test_a_session_on_a_read_only_disk_is_printed_and_not_gone_on_with(
+    tau_env: TauEnv, read_only: Callable[[Path], None]
+) -> None:
+    tau_env.scripted({"text": "never said"})
+    session = tau_env.record(
+        "20260901-120000-abcd", "Where does it nest?", "The quail nests in May.", name="amber"
+    )
+    read_only(tau_env.data)
     for command in ("chat", "run"):
         done = tau_env.run(command, "--resume", "amber", "Go on")
         assert done.returncode == 1

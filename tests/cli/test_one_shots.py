@@ -65,7 +65,7 @@ def test_an_unnamed_run_is_a_one_shot_until_something_goes_on_with_it(
 
 def test_going_on_takes_the_newest_whether_it_is_a_one_shot_or_not(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "fine"})
-    assert tau_env.run("chat", "--session", "talk", "hello").returncode == 0
+    tau_env.record("talk", "hello", "fine")
     assert tau_env.run("run", "quail").returncode == 0
     done = tau_env.run("run", "--json", "-c", "and the owl?")
     assert json.loads(done.stdout.splitlines()[0])["session_id"] != "talk"

@@ -23,10 +23,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> TauEnv:
 
 
 def record(tau_env: TauEnv) -> TauEnv:
-    tau_env.scripted({"text": "The quail nests in A\x1b[2JB."}, {"text": "Nothing of it."})
-    for name, words in (("older", b"Where does the quail nest?\nAnd the owl?\n"), ("newer", b"Hello\n")):
-        done = tau_env.run("chat", "--name", name, stdin=words)
-        assert done.returncode == 0, done.stderr
+    nests = "The quail nests in A\x1b[2JB."
+    tau_env.configure('[sessions]\nbackend = "file"\n')
+    tau_env.record("s1", "Where does the quail nest?", nests, "And the owl?", "Nothing of it.", name="older")
+    tau_env.record("s2", "Hello", nests, name="newer")
     return tau_env
 
 
@@ -146,8 +146,13 @@ def test_a_chain_is_shown_and_exported(tau_env: TauEnv, tmp_path: Path) -> None:
     assert done.stderr == f"tau: Session {old} comes before this one and cannot be read: left out\n"
 
 
-def compact(tau_env: TauEnv) -> tuple[str, str, str]:
-    """A conversation that was compacted, and then forked; the ids, the oldest first."""
+@pytest.fixture(scope="module")
+def compacted(tmp_path_factory: pytest.TempPathFactory) -> tuple[TauEnv, str, str, str]:
+    """A conversation that was compacted, and then forked, for tests that leave it as it is; and the ids.
+
+    The oldest is first.
+    """
+    tau_env = make_tau_env(tmp_path_factory.mktemp("compacted"))
     side = tau_env.home / "side.json"
     side.write_text(json.dumps([{"text": "Notes on the quail."}]))
     more = f'side_script = "{side}"\n[compaction]\nkeep_turns = 1\nanchors_tokens = 0\n'
@@ -160,11 +165,11 @@ def compact(tau_env: TauEnv) -> tuple[str, str, str]:
         meta = json.loads((folder / "meta.json").read_text())
         key = next((key for key in ("forked_from", "compacted_from", "compacted_to") if meta.get(key)), "")
         links[key] = folder.name
-    return links["compacted_to"], links["compacted_from"], links["forked_from"]
+    return tau_env, links["compacted_to"], links["compacted_from"], links["forked_from"]
 
 
-def test_a_conversation_is_one_row_and_found_once(tau_env: TauEnv) -> None:
-    old, new, fork = compact(tau_env)
+def test_a_conversation_is_one_row_and_found_once(compacted: tuple[TauEnv, str, str, str]) -> None:
+    tau_env, old, new, fork = compacted
     lines = tau_env.run("sessions", "list").stdout.splitlines()
     assert [line.split()[1] for line in lines] == [fork, new]
     assert lines[0].endswith(f" messages) · forked from {new}")
@@ -186,8 +191,8 @@ def test_a_conversation_is_one_row_and_found_once(tau_env: TauEnv) -> None:
     assert [line.split("  ")[:2] for line in notes] == [[new, "summary 0"]]
 
 
-def test_a_summary_is_not_shown_as_a_word_of_the_persons(tau_env: TauEnv) -> None:
-    old, new, fork = compact(tau_env)
+def test_a_summary_is_not_shown_as_a_word_of_the_persons(compacted: tuple[TauEnv, str, str, str]) -> None:
+    tau_env, old, new, fork = compacted
     for session in (new, fork):
         shown = tau_env.run("sessions", "show", session).stdout
         assert f"── Summary of session {old} · 0 · " in shown
@@ -239,8 +244,8 @@ def test_a_full_stdout_is_a_failure(recorded: TauEnv) -> None:
 
 
 def test_an_export_is_utf8_in_any_locale(tau_env: TauEnv) -> None:
-    tau_env.scripted({"text": "→ é 漢字"})
-    assert tau_env.run("chat", "--name", "words", "ça").returncode == 0
+    tau_env.configure('[sessions]\nbackend = "file"\n')
+    tau_env.record("20260901-120000-abcd", "ça", "→ é 漢字", name="words")
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     for form in ("markdown", "html", "json"):
         done = tau_env.run("sessions", "export", "words", "--format", form, environ=ascii_only)

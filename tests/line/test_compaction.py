@@ -78,9 +78,8 @@ def test_a_kept_message_that_cannot_be_read_is_said(tau_env: TauEnv) -> None:
     side = tau_env.home / "side.json"
     side.write_text(json.dumps([{"text": NOTES}]), encoding="utf-8")
     more = f'side_script = "{side}"\n[compaction]\nkeep_turns = 1\nanchors_tokens = 0\n'
-    tau_env.scripted({"text": "one"}, {"text": "two"}, more=more)
-    assert tau_env.run("chat", stdin=b"first\nsecond\n").returncode == 0
-    (folder,) = tau_env.sessions()
+    tau_env.scripted({"text": "never said"}, more=more)
+    folder = tau_env.record("20260901-120000-abcd", "first", "one", "second", "two")
     (folder / "agents" / "tau" / "messages" / "000003.json").write_text("{")
     (folder / ".journal").unlink()  # its copy of the message would be used
     lines = tau_env.run("chat", "--session", folder.name, stdin=b"/compact\n").stderr.splitlines()

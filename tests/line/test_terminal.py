@@ -95,8 +95,9 @@ def test_the_way_back_is_by_id_where_the_name_belongs_to_another_directory(
     tau_env.scripted({"text": "It is four."})
     other = tau_env.directory / "other"
     other.mkdir()
-    assert tau_env.run("chat", "--name", "sums", "What is 2+2?", cwd=other).returncode == 0
-    (session,) = tau_env.sessions()
+    session = tau_env.record(
+        "20260901-120000-abcd", "What is 2+2?", "It is four.", name="sums", directory=str(other)
+    )
     process = chats.at_prompt("--resume", session.name)
     process.sendeof()
     process.expect_exact(f"tau chat --resume {session.name}")

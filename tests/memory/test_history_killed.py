@@ -23,6 +23,7 @@ from tests.memory.test_history import on_disk
 SOURCE = Source("s", 3, "automatic")
 BEFORE = {"project/a.md": b"a1\n", "project/b.md": b"b1\n", "global/x.md": b"x1\n", "global/y.md": b"y1\n"}
 WANTED = {"project/a.md": b"a2\n", "project/b.md": None, "project/c.md": b"c2\n", "global/x.md": b"x2\n"}
+HAND = b"by hand\n"
 ASKS = frozenset(("os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.chmod"))
 """What Python reports before it asks the system for it and changes a disk, beside opening to write."""
 
@@ -233,6 +234,69 @@ def test_killed_in_an_undo(quick_desk: Desk) -> None:
             assert scene.files(history) == {title: BEFORE.get(title) for title in WANTED}
         _tidy(history)
     assert seen == {0, 1, 2, 3, 4}
+
+
+def _edit_by_hand(scene: Scene) -> dict[str, bytes | None]:
+    """Edit two files of the newest change, and have every run begin there. Returns what its files hold."""
+    history = scene.history()
+    write(history.where.memory, "a.md", HAND)
+    write(history.where.memory, "b.md", b"anew\n")
+    scene.save()
+    return scene.files(history)
+
+
+def _undo_over_edits(history: History) -> Entry:
+    return history.undo(going_over=Source("s", 1, "edit")).entry
+
+
+def _kept(history: History) -> list[bytes]:
+    """Edits of the first file that the history keeps."""
+    kept = [entry for entry in history.entries() if entry.source.how == "edit"]
+    assert all(entry.undone for entry in kept)
+    copies = [entry.folder / "written/project/a.md" for entry in kept]
+    return [path.read_bytes() for path in copies if path.exists()]
+
+
+def test_killed_in_an_undo_over_a_hand_edit(quick_desk: Desk) -> None:
+    """The edit is in its file, or the history keeps it; and undoing again ends what was begun."""
+    scene = Scene(quick_desk)
+    _change(scene.history())
+    by_hand = _edit_by_hand(scene)
+    before = {title: BEFORE.get(title) for title in WANTED}
+    seen = set()
+    for history in scene.deaths(_undo_over_edits):
+        now = scene.files(history)
+        assert all(data in (before[title], by_hand[title]) for title, data in now.items())
+        seen.add(now["project/a.md"] == HAND)
+        if now["project/a.md"] != HAND:
+            assert HAND in _kept(history)
+        if now != before:
+            _undo_over_edits(history)
+        assert scene.files(history) == before
+        assert HAND in _kept(history)
+        history.change({"project/d.md": b"d\n"}, sentences={}, source=SOURCE)
+        _tidy(history)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("times", [1, 1_000])
+def test_a_disk_that_fails_in_an_undo_over_a_hand_edit(quick_desk: Desk, times: int) -> None:
+    """It is undone and the edit kept, or nothing is touched; where it is in between, that is said."""
+    scene = Scene(quick_desk)
+    _change(scene.history())
+    by_hand = _edit_by_hand(scene)
+    before = {title: BEFORE.get(title) for title in WANTED}
+    for history, told in scene.failures(_undo_over_edits, times):
+        now = scene.files(history)
+        if not told:
+            assert now == before
+            assert _kept(history) == [HAND]
+        elif "changed in part" in told:
+            assert times > 1
+            assert HAND in (now["project/a.md"], *_kept(history))
+        else:
+            assert now == by_hand
+            assert _kept(history) in ([], [HAND])
 
 
 @pytest.mark.parametrize("times", [1, 1_000])

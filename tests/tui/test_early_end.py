@@ -82,8 +82,7 @@ def test_a_signal_at_every_moment_of_the_start(
 
 def test_a_signal_at_any_time_of_the_start_leaves_the_session_whole(tau_env: TauEnv, terminal: Open) -> None:
     tau_env.scripted({"text": "The quail nests in May."})
-    assert tau_env.run("chat", "Where does it nest?").returncode == 0
-    (session,) = tau_env.sessions()
+    session = tau_env.record("the-quail", "Where does it nest?", "The quail nests in May.")
     whole = begun(terminal, "--resume")
     began = time.monotonic()
     whole.until(lambda: MOMENTS["the first frame"] in whole.bytes, "the first frame")
