@@ -6,7 +6,7 @@ import copy
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -314,16 +314,17 @@ class TaskDesk:
             lambda connection: lifecycle.of_directory(connection, self._kept_as).tasks, none
         )
 
-    def _gone(self) -> list[str]:
+    def _gone(self) -> list[tuple[str, Disk]]:
         """The other directories that are gone and have tasks to be put away; not asked in a transaction."""
 
-        def work(connection: sqlite3.Connection) -> dict[str, Disk]:
+        def work(connection: sqlite3.Connection) -> set[tuple[str, Disk]]:
             return lifecycle.overdue_elsewhere(connection, self._kept_as, max_age_days=self._max_age_days)
 
-        none: dict[str, Disk] = {}
-        return [place for place, disk in self._database.read(work, none).items() if is_gone(place, disk)]
+        none: set[tuple[str, Disk]] = set()
+        due = self._database.read(work, none)
+        return sorted((each for each in due if is_gone(*each)), key=lambda each: each[0])
 
-    def _collected(self, connection: sqlite3.Connection, gone: Sequence[str]) -> Collected:
+    def _collected(self, connection: sqlite3.Connection, gone: Collection[tuple[str, Disk]]) -> Collected:
         collected = lifecycle.collect(connection, self._kept_as, max_age_days=self._max_age_days, gone=gone)
         if collected != Collected():
             log.info("Tasks: %s", collected)

@@ -6,8 +6,8 @@ Each function is a step of one transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -69,7 +69,11 @@ class Files(NamedTuple):
 
 
 def collect(
-    connection: sqlite3.Connection, directory: str, *, max_age_days: int, gone: Sequence[str] = ()
+    connection: sqlite3.Connection,
+    directory: str,
+    *,
+    max_age_days: int,
+    gone: Collection[tuple[str, Disk]] = (),
 ) -> Collected:
     """Purge what was completed or archived so many days ago, and archive what was created and never begun.
 
@@ -80,23 +84,24 @@ def collect(
         connection: In a transaction.
         directory: The directory.
         max_age_days: Days without a change; for directories that are gone, `GONE_DAYS` if that is more.
-        gone: Directories that are gone.
+        gone: Directories that are gone, and from which file systems: tasks that are known to be of another
+            one, or not known to be of any, stay.
     """
     archived, purged = _put_away(connection, directory, max_age_days)
-    put_away = {each: _put_away(connection, each, max(max_age_days, GONE_DAYS)) for each in gone}
-    had = {each: counts for each, counts in put_away.items() if any(counts)}
+    days = max(max_age_days, GONE_DAYS)
+    put_away = [(each, _put_away(connection, each, days, disk)) for each, disk in gone]
     return Collected(
         archived,
         purged,
-        tuple(had),
-        sum(counts[0] for counts in had.values()),
-        sum(counts[1] for counts in had.values()),
+        tuple(dict.fromkeys(each for each, counts in put_away if any(counts))),
+        sum(counts[0] for _, counts in put_away),
+        sum(counts[1] for _, counts in put_away),
     )
 
 
 def overdue_elsewhere(
     connection: sqlite3.Connection, directory: str, *, max_age_days: int
-) -> dict[str, Disk]:
+) -> set[tuple[str, Disk]]:
     """The other directories in which something is to be put away if they are gone, and their file systems."""
     due = now() - max(max_age_days, GONE_DAYS) * DAY_MS
     sql = (
@@ -104,22 +109,34 @@ def overdue_elsewhere(
         f"AND {HERE} != ?"
     )
     tasks = [_task(row) for row in connection.execute(sql, [due, directory])]
-    return {task.directory: task.disk for task in tasks if task is not None and task.disk is not None}
+    return {(task.directory, task.disk) for task in tasks if task is not None and task.disk is not None}
 
 
-def _put_away(connection: sqlite3.Connection, directory: str, days: int) -> tuple[int, int]:
-    """Archive and purge what is due in a directory. Returns how many of each."""
+def _put_away(
+    connection: sqlite3.Connection, directory: str, days: int, disk: Disk | None = None
+) -> tuple[int, int]:
+    """Archive and purge what is due in a directory, of one file system where that is given.
+
+    Returns:
+        How many of each.
+    """
     at = now()
     due = at - days * DAY_MS
+    values: list[Any] = [directory, due]
+    where = f"{HERE} = ? AND updated_at <= ?"
+    if disk is not None:
+        where += (
+            " AND json_extract(metadata_json, '$.disk.at') = ?"
+            " AND json_extract(metadata_json, '$.disk.device') = ?"
+        )
+        values += [disk.at, disk.device]
     purged = connection.execute(
-        f"DELETE FROM tasks WHERE {HERE} = ? AND state IN ('completed', 'archived') "  # noqa: S608 - constants
-        "AND updated_at <= ?",
-        [directory, due],
+        f"DELETE FROM tasks WHERE state IN ('completed', 'archived') AND {where}",  # noqa: S608 - constants
+        values,
     ).rowcount
     archived = connection.execute(
-        f"UPDATE tasks SET state = 'archived', updated_at = ? WHERE {HERE} = ? "  # noqa: S608 - constants
-        "AND state = 'created' AND updated_at <= ?",
-        [at, directory, due],
+        f"UPDATE tasks SET state = 'archived', updated_at = ? WHERE state = 'created' AND {where}",  # noqa: S608 - constants
+        [at, *values],
     ).rowcount
     return archived, purged
 

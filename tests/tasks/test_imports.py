@@ -9,6 +9,7 @@ import pytest
 
 from tau.errors import TaskRefused
 from tau.tasks.desk import TaskDesk
+from tau.tasks.imports.project import ProjectFiles
 from tests.tasks.conftest import Home
 
 Ahead = Callable[..., list[str]]
@@ -192,6 +193,32 @@ def test_a_link_among_what_is_installed_leads_to_its_package_and_the_rest_is_not
     (installed / "@acme/rates").symlink_to("../../packages/rates", target_is_directory=True)
     (installed / "bare").symlink_to("/etc", target_is_directory=True)
     assert ahead("app/use.ts") == [path for path in USED if "rates" in path]
+
+
+def test_a_workspace_of_any_size_is_looked_through_within_bounds(
+    home: Home, ahead: Ahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    folders = ProjectFiles.folders
+
+    def counted(self: ProjectFiles, folder: str) -> list[str]:
+        listed.append(folder)
+        return folders(self, folder)
+
+    monkeypatch.setattr(ProjectFiles, "folders", counted)
+    home.write({f"d{first}/e{second}/x": "" for first in range(20) for second in range(80)})
+    home.write({"package.json": '{"workspaces": [' + '"*/*/**", ' * 200 + '"*"]}', "use.ts": 'import "a"'})
+    assert ahead("use.ts") == []
+    assert 0 < len(listed) <= 1_000
+    lines = [
+        "  - a" + " " * 500_000 + "'",
+        "  - '" + "#" * 500_000,
+        "  - " + "\\' " * 100_000,
+        "  - packages/*",
+    ]
+    home.write({"package.json": "{}", "pnpm-workspace.yaml": "\n".join(["packages:", *lines])})
+    home.write({"packages/a/package.json": '{"name": "a"}', "packages/a/index.ts": ""})
+    assert ahead("use.ts") == ["packages/a/index.ts"], "within the time that a test has"
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,9 @@ def test_tasks_of_a_directory_that_is_gone_are_put_away(home: Home, own: int, da
     with days_later(days - 0.1):
         assert not collects(here).gone
         assert len(theirs.tasks()) == 3
+        (home.root / "gone").mkdir()
         theirs.complete(theirs.create("ended late").task.id)
+        (home.root / "gone").rmdir()
     with days_later(days):
         collected = collects(here)
         assert (list(collected.gone), collected.gone_archived, collected.gone_purged) == (
@@ -189,6 +191,24 @@ def test_tasks_of_a_directory_that_is_gone_are_put_away(home: Home, own: int, da
     with days_later(2 * days):
         assert collects(here).gone_purged == 2
         assert [task.name for task in theirs.tasks()] == ["worked on"], "what is active stays"
+
+
+def test_tasks_that_are_not_known_to_be_of_the_disk_stay(home: Home) -> None:
+    """They may be of another one that was mounted at the same place."""
+    with days_later(0):
+        theirs = gone_directory(home)
+        for name in ("of another disk", "of no known disk"):
+            theirs.complete(theirs.create(name).task.id)
+        with closing(sqlite3.connect(theirs.path)) as connection, connection:
+            connection.execute(
+                "UPDATE tasks SET metadata_json = json_set(metadata_json, '$.disk', json(?)) WHERE name = ?",
+                ['{"at": "/", "device": 1}', "of another disk"],
+            )
+    with days_later(60):
+        collected = home.desk().listing().collected
+        left = {task.name for task in theirs.tasks()}
+    assert collected.gone_purged == 1, "the one that was completed while the directory was there"
+    assert left == {"idle", "worked on", "of another disk", "of no known disk"}
 
 
 def set_disk(desk: TaskDesk, disk: str | None) -> None:

@@ -19,6 +19,9 @@ _MANIFEST = "package.json"
 _MOST_PACKAGES = 500
 """Packages of a workspace that are known of."""
 
+_MOST_PATTERNS, _MOST_PARTS, _MOST_FOLDERS = 50, 8, 1_000
+"""Patterns of a workspace, the folders in one of them, and folders that are listed for all of them."""
+
 _MOST_NESTED = 10
 """Conditions within conditions."""
 
@@ -26,7 +29,6 @@ _BUILT = re.compile(r"^(dist|lib|build|out|output|esm|cjs|es)/(?:(?:esm|cjs|es|s
 """Folders of what is compiled. It is not in a fresh clone, and what it was compiled from is in ``src``."""
 
 _FIELDS = ("source", "module", "main", "types", "typings")
-_ITEM = re.compile(r"""\s*-\s+(?:'([^']+)'|"([^"]+)"|([^\s#'"][^#]*?))\s*(?:#.*)?$""")
 
 
 def places(folder: str, name: str, project: ProjectFiles) -> list[str]:
@@ -79,20 +81,31 @@ def _patterns(folder: str, manifest: dict[str, Any], project: ProjectFiles) -> l
     return [each for each in texts if each and not each.startswith("../")]
 
 
-def _listed(text: str) -> Iterator[str]:
+def _listed(text: str) -> list[str]:
     """The items under ``packages:`` of a YAML file in which they are one a line."""
-    lines = iter(text.splitlines())
-    if any(re.match(r"packages\s*:\s*(#.*)?$", line) for line in lines):
-        for line in lines:
-            if item := _ITEM.match(line):
-                yield next(filter(None, item.groups()))
-            elif line.strip() and not line.lstrip().startswith("#"):
-                return
+    items: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        plain = line.strip()
+        if plain.startswith("- ") and inside:
+            items.append(_scalar(plain[1:].strip()))
+        elif plain and not plain.startswith("#"):
+            if inside:
+                break
+            inside = line.partition("#")[0].rstrip() == "packages:"
+    return items
+
+
+def _scalar(text: str) -> str:
+    """A text in quotes or without, and without the comment behind it."""
+    if text[:1] in ("'", '"'):
+        return text[1:].partition(text[0])[0]
+    return text.partition(" #")[0].rstrip()
 
 
 def _workspace(top: str, patterns: list[str], project: ProjectFiles) -> dict[str, str]:
     """The folders of the packages of a workspace, by the names of the packages."""
-    left_out = [each.lstrip("!/") for each in patterns if each.startswith("!")]
+    left_out = [each.lstrip("!/") for each in patterns if each.startswith("!")][:_MOST_PATTERNS]
     found: dict[str, str] = {}
     for inner in _spread(top, [each for each in patterns if not each.startswith("!")], project):
         if not any(fnmatch.fnmatch(inner, each) for each in left_out):
@@ -105,22 +118,29 @@ def _workspace(top: str, patterns: list[str], project: ProjectFiles) -> dict[str
 
 def _spread(top: str, patterns: list[str], project: ProjectFiles) -> list[str]:
     """The folders that patterns name; ``**`` stands for one folder or two."""
-    spread: list[str] = []
-    for pattern in (each for given in patterns for each in _levels(given)):
+    spread: dict[str, None] = {}
+    looked_at = 0
+    for pattern in dict.fromkeys(each for given in patterns[:_MOST_PATTERNS] for each in _levels(given)):
         found = [""]
-        for part in pattern.split("/"):
-            if "*" in part:
-                names = {each: project.folders(joined(top, each)) for each in found}
-                found = [
-                    joined(each, name)
-                    for each in found
-                    for name in names[each]
-                    if fnmatch.fnmatchcase(name, part) and name != "node_modules"
-                ][:_MOST_PACKAGES]
-            else:
+        for part in pattern.split("/")[:_MOST_PARTS]:
+            if "*" not in part:
                 found = [joined(each, part) for each in found]
-        spread += found
-    return spread[:_MOST_PACKAGES]
+                continue
+            deeper: list[str] = []
+            for each in found:
+                if looked_at == _MOST_FOLDERS or len(deeper) >= _MOST_PACKAGES:
+                    break
+                looked_at += 1
+                deeper += [
+                    joined(each, name)
+                    for name in project.folders(joined(top, each))
+                    if fnmatch.fnmatchcase(name, part) and name != "node_modules"
+                ]
+            found = deeper
+        spread.update(dict.fromkeys(found))
+        if len(spread) >= _MOST_PACKAGES:
+            break
+    return list(spread)[:_MOST_PACKAGES]
 
 
 def _levels(pattern: str) -> list[str]:

@@ -23,7 +23,7 @@ from tau.tui.first_page import FirstPage
 from tau.tui.held import Held
 from tau.tui.in_sight import InSight
 from tau.tui.kept import Kept
-from tau.tui.keys import Keys, bound, key_of, rebind
+from tau.tui.keys import Keys, bound, rebind
 from tau.tui.layout import forget_places
 from tau.tui.links import open_link
 from tau.tui.messages import (
@@ -52,7 +52,8 @@ from tau.tui.questions import Questions
 from tau.tui.sending import Sending
 from tau.tui.side import Side
 from tau.tui.state_view import StateView
-from tau.tui.taking_back import take_back, with_key
+from tau.tui.taking_back import take_back
+from tau.tui.telling import Telling
 from tau.tui.turns import Turns
 from tau.tui.widgets.bars import HeaderBar, StatusBar
 from tau.tui.widgets.block import Block
@@ -70,11 +71,6 @@ if TYPE_CHECKING:
     from tau.conversation import Conversation
     from tau.events import Level
     from tau.tui.history_search import HistorySearch
-    from tau.tui.widgets.blocks import NoticeRow
-
-
-QUIT_SECONDS = 3.0
-PUT_AWAY = "The draft is put away"
 
 
 class ChatScreen(Screen[None]):
@@ -132,11 +128,7 @@ class ChatScreen(Screen[None]):
         self.completion = Completion(self, self.kept)
         self.search: HistorySearch | None = None
         self.left: tuple[list[str], list[str]] | None = None
-        self._until_key = False
-        self._again = f"{key_of(keys, 'interrupt')} again leaves"
-        earlier = key_of(keys, "earlier")
-        self._put_away = f"{PUT_AWAY}; {earlier} brings it back" if earlier else PUT_AWAY
-        self._refusal: NoticeRow | None = None
+        self.telling = Telling(self)
         self.questions = Questions(self)
         self.commands = Commands(self)
         self.first_page = FirstPage(self)
@@ -269,48 +261,24 @@ class ChatScreen(Screen[None]):
 
     def draft_put_away(self) -> None:
         """Say until the next key that what was written is in the history."""
-        self.status.say(self._put_away)
-        self._until_key = True
+        self.telling.draft_put_away()
 
     @property
     def leaves(self) -> bool:
-        """Whether the press that is asked for leaves now: as long as that is said."""
-        return self.status.hint == self._again
+        """Whether the press that was asked for leaves now."""
+        return self.telling.leaves
 
     def ask_to_press_again(self) -> None:
         """Say for a moment that the same key leaves, unless something else comes between."""
-        self.status.say(self._again, QUIT_SECONDS)
-
-    def stay(self) -> None:
-        """Something else came: the same key does not leave."""
-        self.status.unsay(self._again)
+        self.telling.ask_to_press_again()
 
     async def notice(self, text: str, level: Level = "info") -> None:
         """Show a sentence in the chat."""
-        from tau.tui.widgets.blocks import NoticeRow
-
-        self.stay()
-        await self.chat.add(NoticeRow(with_key(text, self.keys), level))
+        await self.telling.notice(text, level)
 
     async def refuse(self, text: str) -> None:
         """Say why something that was asked for is not done; it goes with what comes next."""
-        from tau.conversation.compacting import SUMMARIZING
-        from tau.conversation.own_commands import RUNS
-        from tau.tui.widgets.blocks import NoticeRow
-
-        ends, cancel = {RUNS: "stops it", SUMMARIZING: "cancels that"}, key_of(self.keys, "cancel")
-        if text in ends and cancel:
-            text = f"{text.removesuffix('.')}; {cancel} {ends[text]}."
-        self.stay()
-        self._end_refusal()
-        self._refusal = NoticeRow(text, "warning")
-        await self.chat.add(self._refusal)
-        self.chat.to_end()
-
-    def _end_refusal(self) -> None:
-        refusal, self._refusal = self._refusal, None
-        if refusal is not None and refusal.is_attached:
-            refusal.remove()
+        await self.telling.refuse(text)
 
     # Sending -----------------------------------------------------------------------------------
 
@@ -325,7 +293,7 @@ class ChatScreen(Screen[None]):
     @on(TextArea.Changed, "#prompt")
     def _changed(self) -> None:
         if self.prompt.is_typed:  # by keys that came at once behind the one that leaves
-            self.stay()
+            self.telling.stay()
         self.kept.keep()
         self.completion.changed()
 
@@ -343,7 +311,7 @@ class ChatScreen(Screen[None]):
 
     @on(Pasted)
     def _pasted(self, message: Pasted) -> None:
-        self.stay()
+        self.telling.stay()
         self.run_worker(mention_dropped(self, message.text), group="pasted")
 
     @on(PasteImage)
@@ -369,16 +337,14 @@ class ChatScreen(Screen[None]):
 
     async def turn_begins(self) -> None:
         """A message was accepted."""
-        self.stay()
+        self.telling.go_on()
         self.garbage.begin()
-        self._end_refusal()
         await self.first_page.end()
 
     def turn_over(self) -> None:
         """A turn is over."""
-        self.stay()
+        self.telling.go_on()
         self.garbage.end()
-        self._end_refusal()
         self.kept.refresh()
         self.side.arrange()
         self.place.read()
@@ -438,11 +404,7 @@ class ChatScreen(Screen[None]):
 
     def before_key(self, event: Key) -> None:
         """Typing goes to the prompt wherever the focus is, with the keys that come at once behind it."""
-        if self._until_key:
-            self._until_key = False
-            self.status.unsay(self._put_away)
-        if event.key not in self.keys["interrupt"]:
-            self.stay()
+        self.telling.key_pressed(interrupts=event.key in self.keys["interrupt"])
         focused = self.focused
         elsewhere = focused is None or isinstance(focused, (Block, EventsPane))
         if elsewhere and event.is_printable and self.questions.panel is None and self.prompt.focusable:

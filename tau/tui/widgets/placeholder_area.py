@@ -76,8 +76,10 @@ class PlaceholderArea(TextArea):
     def edit(self, edit: Edit) -> EditResult:
         """Change the text; what touches a placeholder takes all of it."""
         self.is_typed = True
-        first, last = self._around(edit.top)[0], self._around(edit.bottom)[1]
-        edit.from_location, edit.to_location = last if edit.top == edit.bottom else first, last
+        top, bottom = edit.top, edit.bottom
+        last = self._around(bottom)[1]
+        first = last if top == bottom else self._around(top)[0]
+        edit.from_location, edit.to_location = first, last
         result = super().edit(edit)
         return EditResult(result.end_location, self.placeholders.written_out(result.replaced_text))
 
@@ -88,7 +90,9 @@ class PlaceholderArea(TextArea):
 
     def validate_selection(self, selection: Selection) -> Selection:
         """Keep the cursor out of placeholders, which it goes over as over one character."""
-        return Selection(*map(self._beside, selection))
+        start, end = selection
+        last = self._beside(end)
+        return Selection(last if start == end else self._beside(start), last)
 
     def _beside(self, place: Location) -> Location:
         """A place where the cursor may be: on its way over a placeholder, behind that."""
