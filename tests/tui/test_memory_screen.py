@@ -14,6 +14,7 @@ import pytest
 
 from tau.config.settings import MemorySettings, Settings
 from tau.config.trust import Trust
+from tau.journal import rules_file
 from tau.memory import documents
 from tau.memory.desk import Desk
 from tau.tui.early import keys_of
@@ -154,6 +155,21 @@ async def test_a_file_that_was_edited_since_is_left_alone(start: Start, settings
         await tau.shows("removed project/build.md")
 
 
+async def test_a_rule_that_is_taken_back_says_that_its_lesson_is_in_force_nowhere(
+    start: Start, settings_for: Make
+) -> None:
+    settings = settings_for()
+    lesson = "SL-001 of .session-log/acme/LESSONS.md"
+    async with start(settings=settings, size=(200, 40)) as tau:
+        await tau.turn("hi")
+        await tau.screen.conversation.change_memory(
+            lambda desk: rules_file.add(desk, "Never guess", of=lesson)
+        )
+        await tau.pilot.press("ctrl+t")
+        await tau.shows("removed project/rules.md")
+        await tau.shows(f"Where {lesson} is still archived there, its rule is in force nowhere now: /wrap undo")
+
+
 @pytest.mark.parametrize(("keys", "said"), [("ctrl+y", "Ctrl+Y"), ("", "/memory undo")])
 async def test_the_notice_names_the_key_in_force(
     start: Start, settings_for: Make, keys: str, said: str
@@ -279,7 +295,7 @@ async def test_a_link_is_shown_as_not_read(start: Start, settings_for: Make, tmp
     secret.write_text("the secret of the house\n")
     write(settings, "project/build", "make\n")
     path(settings, "project/linked").symlink_to(secret)
-    async with start(settings=settings) as tau:
+    async with start(settings=settings, size=(300, 40)) as tau:
         await opened(tau)
         await tau.shows("Needs a look")
         assert "linked.md" in tau.text()
