@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from tau.agent.summarizer import Summarizer
 from tau.display import one_line
@@ -81,8 +82,12 @@ async def sort_out(
         focus: What the person wants it to look at, or empty.
 
     Raises:
+        MemoryRefused: That file holds what looks like a secret; the model was not asked.
         SummaryFailed: A call failed.
     """
+    there = [each for each in documents if each.title == FILE]
+    for each in there:
+        _check_open(each)
     system = _SORT + (_FOCUS.format(focus) if focus else "")
     kept = []
     for said in _worth_asking(messages, documents):
@@ -91,9 +96,24 @@ async def sort_out(
         )
         if answer.strip().strip('"') in _KEPT:
             kept.append(said)
-    there = [each for each in documents if each.title == FILE and mask_content(each.text) == each.text]
     operations = [_operation(kept, there[0] if there else None)] if kept else []
     return json.dumps({"operations": operations}), there
+
+
+def _check_open(document: Document) -> None:
+    """Refuse a file with a secret in it: what is written is masked, so that would be lost.
+
+    Raises:
+        MemoryRefused: It has one.
+    """
+    lines = zip_longest(document.text.split("\n"), mask_content(document.text).split("\n"))
+    for number, (line, masked) in enumerate(lines, 1):
+        if line != masked:
+            raise MemoryRefused(
+                f"{FILE}, where it would be kept, holds what looks like a secret in line {number}, "
+                "so nothing is written there",
+                f"`tau memory edit {FILE}` opens it; take the secret out, then /refine again",
+            )
 
 
 def _operation(kept: Sequence[str], there: Document | None) -> dict[str, str]:

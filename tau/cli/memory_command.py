@@ -98,7 +98,10 @@ def diff(change: str) -> None:
     The newest one, or the one of this TIME, as history gives it.
     """
     kept = _desk().history()
-    text = kept.diff(_entry(kept.entries(), change))
+    there = kept.entries()
+    if not there:
+        raise TauError("There is no change of memory")
+    text = kept.diff(_entry(there, change) if change else there[0])
     for problem in kept.problems:
         tell(problem)
     say(text)
@@ -108,33 +111,45 @@ def _entry(there: list[Entry], wanted: str) -> Entry:
     """The change that a person means by its time, or by a part of it from its beginning on."""
     given = re.sub(r"\s*UTC\Z", "", wanted.strip())
     given = re.sub(r"(?<=\d)\s+(?=\d)", "T", given).replace(":", "-")
-    found = [entry for entry in there if entry.id.startswith(given)]
+    found = [entry for entry in there if given and entry.id.startswith(given)]
     if not found:
-        which = f" of {one_line(wanted, 60)}" if wanted else ""
-        raise TauError(f"There is no change of memory{which}", "`tau memory history` lists them")
-    if given and len(found) > 1:
+        which = f'"{one_line(wanted, 60)}"'
+        raise TauError(f"There is no change of memory of {which}", "`tau memory history` lists them")
+    if len(found) > 1:
         times = ", ".join(entry.id for entry in found[:10])
         raise TauError(f"There are {len(found)} changes of {one_line(wanted, 60)}", f"one of {times}")
     return found[0]
 
 
 @memory.command()
-@click.option("--anyway", is_flag=True, help="Go over edits by hand; they are kept in the history.")
+@click.option(
+    "--anyway",
+    metavar="TIME",
+    help="Take the newest change back, which is of this TIME, over edits by hand; they are kept.",
+)
 @shared_options
-def undo(anyway: bool) -> None:
+def undo(anyway: str | None) -> None:
     """Take the newest change back.
 
     That is the newest one that still stands, byte for byte; again, the one before it. Refused, with nothing
-    touched and the differences shown, where a file of it was changed since.
+    touched and the differences shown, where a file of it was changed since; then the TIME is said as well
+    that --anyway takes.
     """
     from tau.journal import rules_file
-    from tau.memory.undone import UndoRefused
+    from tau.memory.undone import NotNewest, UndoRefused
 
+    desk = _desk()
     try:
-        undone = _desk().undo(anyway=anyway)
+        if anyway is None:
+            undone = desk.undo()
+        else:
+            undone = desk.undo_anyway(_entry(desk.history().entries(), anyway).id)
     except UndoRefused as refused:
-        tell("\n".join(refused.told("`tau memory undo --anyway`")))
+        tell("\n".join(refused.told(f"`tau memory undo --anyway {refused.entry.id}`")))
         raise click.exceptions.Exit(refused.exit_code) from None
+    except NotNewest as refused:
+        hint = "`tau memory undo` takes that back first" if refused.stands else ""
+        raise TauError(refused.message, hint) from None
     for line in rules_file.told(undone):
         say(line)
 

@@ -70,7 +70,7 @@ ACTIONS = (
     Action(
         "interrupt",
         ("ctrl+c",),
-        "copy the selection; else put the draft away, cancel, or leave",
+        "copy the selection; else back, put the draft away, cancel, or leave",
         ("anywhere",),
     ),
     Action("leave", ("ctrl+q",), "leave; nothing is lost", ("anywhere",)),
@@ -78,7 +78,7 @@ ACTIONS = (
     Action(
         "newline",
         ("ctrl+j", "shift+enter", "alt+enter"),
-        "new line; Shift+Enter where the terminal tells",
+        "new line",
         ("prompt",),
     ),
     Action("complete", ("tab",), "complete a command or a file", ("prompt",)),
@@ -115,7 +115,7 @@ ACTIONS = (
         "while a model is offered: not now, or stop the download",
         ("conversation",),
     ),
-    Action("back", ("escape",), "back; close a list or a bar", ("list",)),
+    Action("back", ("escape",), "back; close a list or a bar; at a question cancel the turn", ("list",)),
     Action("choose", ("enter",), "take what the cursor is on; open or fold a card", ("list",)),
     Action("list-up", ("up",), "up; in the find bar the match before", ("list",)),
     Action("list-down", ("down",), "down; in the find bar the next match", ("list",)),

@@ -22,6 +22,9 @@ _IN: Mapping[Place, str] = {
 _NOTHING_TYPED: frozenset[Place] = frozenset(("memory", "blocks", "question"))
 """Places where letters can do something, since a text is not what they begin there."""
 
+_EDITING = frozenset(("backspace", "delete", "left", "right", "home", "end"))
+"""Keys that change a text, or move in it, where one is typed."""
+
 
 _MARKS = {
     "/": "slash",
@@ -79,6 +82,8 @@ class KeyProblem(ValueError):
 def read_key(text: str, action: Action | None = None) -> str:
     """A key as people write it, in the form in which it is kept: ``Ctrl+PgUp`` is ``ctrl+pageup``.
 
+    A capital letter alone is a key of its own, ``E``; with another key it is the same as the small one.
+
     Args:
         text: What was written.
         action: What it is to do. Without one it is to be a key that is free in every place.
@@ -88,8 +93,10 @@ def read_key(text: str, action: Action | None = None) -> str:
     """
     *modifiers, last = (part.strip() for part in text.lower().split("+"))
     key = _NAMED.get(last, last)
+    if re.fullmatch("[A-Z]", text.strip()):
+        key = text.strip()
     given = [modifier for modifier in _MODIFIERS if modifier in modifiers]
-    if len(given) != len(modifiers) or not (key in _KNOWN or re.fullmatch("[a-z0-9]", key)):
+    if len(given) != len(modifiers) or not (key in _KNOWN or re.fullmatch("[A-Za-z0-9]", key)):
         raise KeyProblem(f"names no key: '{text}', such as f2, ctrl+o, alt+up or escape")
     whole = "+".join([*given, key])
     if whole in _SAME:
@@ -99,9 +106,20 @@ def read_key(text: str, action: Action | None = None) -> str:
             raise KeyProblem(f"names {text}, which could not be typed any more")
         if given:
             raise KeyProblem(f"names {text}; what is typed is named without Shift")
+    if whole in _EDITING and not _is_moved_by(whole, action):
+        raise KeyProblem(f"names {text}, without which what is typed could not be edited")
     if action is not None and "question" in action.places and key in _OF_THE_DRAFT:
         raise KeyProblem(f"names {text}, which never answers a question")
     return whole
+
+
+def _is_moved_by(key: str, action: Action | None) -> bool:
+    """Whether a key of editing is free for an action: nothing is typed there, or another is its job there."""
+    if action is None:
+        return False
+    return _NOTHING_TYPED.issuperset(action.places) or any(
+        key in other.keys and not {*action.places}.isdisjoint(other.places) for other in ACTIONS
+    )
 
 
 def read_keys(value: str | Sequence[str], action: Action | None = None) -> tuple[str, ...]:
@@ -172,22 +190,25 @@ def twice(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str, s
 
 
 def left_without(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:
-    """Actions that no key does any more, each with why: its setting is empty, or another has its keys."""
+    """Actions without a key as their setting is empty, or names only what another needs; each with why."""
+    keys = in_force(settings)
+    kept = {name: owner for name, _, owner in not_given(settings)}
+    return [
+        (action.name, f"names what {kept[action.name]} needs" if action.name in kept else "is empty")
+        for action in ACTIONS
+        if not keys[action.name] and action.name in settings
+    ]
+
+
+def taken(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, list[str]]]:
+    """Actions that have no key any more as others were given theirs, each with those others."""
     keys = in_force(settings)
     owners = _owners({name: keys[name] for name in settings if name in keys})
-    kept = {name: owner for name, _, owner in not_given(settings)}
     found = []
     for action in ACTIONS:
-        if keys[action.name]:
-            continue
-        if action.name in kept:
-            why = f"names what {kept[action.name]} needs"
-        elif action.name in settings:
-            why = "is empty"
-        else:
+        if not keys[action.name] and action.name not in settings:
             takers = dict.fromkeys(name for key in action.keys for name in _takers(action, key, owners))
-            why = f"is not set, and {', '.join(takers)} took {listed(action.keys)}"
-        found.append((action.name, why))
+            found.append((action.name, list(takers)))
     return found
 
 

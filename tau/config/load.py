@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from tau.config.actions import REQUIRED
-from tau.config.keys import not_given, shown
+from tau.config.actions import BY_NAME, REQUIRED
+from tau.config.keys import listed, not_given, shown, taken
 from tau.config.merging import merge
 from tau.config.places import resolve_places
 from tau.config.schema import dotted, known, nearest, problems
@@ -31,7 +31,15 @@ from tau.config.settings import (
 )
 from tau.config.toml_file import Document, TomlFile, read_toml
 from tau.config.toml_lines import KeyPath
-from tau.config.trust import Trust, loosening_keys, refused_keys, repository_root, trust_root, without
+from tau.config.trust import (
+    Trust,
+    loosening_keys,
+    refused_at,
+    refused_keys,
+    repository_root,
+    trust_root,
+    without,
+)
 from tau.display import one_line
 from tau.errors import ConfigError
 
@@ -269,10 +277,19 @@ class _Reading:
 
     def _add(self, candidate: Candidate, file: TomlFile) -> None:
         found = problems(file)
-        errors = [problem for problem in found if problem.level == "error"]
+        foreign = candidate.kind == "project" and not self.trusted
+        ignored: list[KeyPath] = []
+        errors = []
+        for problem in found:
+            path = refused_at(problem.path) if foreign else None
+            if problem.level == "warning" or path is not None:
+                self.warnings.append(problem.line())
+            else:
+                errors.append(problem)
+            if problem.level == "error" and path is not None and path not in ignored:
+                ignored.append(path)
         self.errors.extend(ConfigError(problem.message, problem.hint) for problem in errors)
-        self.warnings.extend(problem.line() for problem in found if problem.level == "warning")
-        document = {} if errors else known(file.document)
+        document = {} if errors else known(without(file.document, ignored))
         if candidate.kind == "project":
             never = list(loosening_keys(document))
             if never:
@@ -281,14 +298,14 @@ class _Reading:
                     " only tighten approvals: what you allow belongs in your own tau.toml (tau config path)"
                 )
                 document = without(document, never)
-        if candidate.kind == "project" and not self.trusted:
-            refused = list(refused_keys(document))
+        if foreign:
+            refused = [*ignored, *refused_keys(document)]
             if refused:
                 self.warnings.append(
                     f"{one_line(str(file.path))} sets {_named(refused)};"
                     f" ignored until you trust this directory: {self._trust_command()}"
                 )
-                document = without(document, refused)
+                document = without(document, refused[len(ignored) :])
         self.layers.append(Layer(candidate, file, _absolute(document, file.path.parent)))
 
     def _trust_command(self) -> str:
@@ -337,6 +354,7 @@ class _Reading:
         loaded = Loaded(settings, self.warnings, tuple(self.layers))
         self.warnings.extend(_odd_sizes(loaded))
         self.warnings.extend(_keys_not_given(loaded))
+        self.warnings.extend(_keys_taken(loaded))
         return loaded
 
 
@@ -365,6 +383,16 @@ def _keys_not_given(loaded: Loaded) -> Iterator[str]:
         yield (
             f"{origin(loaded, ('keys', name))}: keys.{name} names {shown(key)}, which stays with {other}:"
             f" else {REQUIRED[other]} (give {other} another key first)"
+        )
+
+
+def _keys_taken(loaded: Loaded) -> Iterator[str]:
+    """Actions without a key since others were given theirs, one line each; an empty setting wants it so."""
+    for name, takers in taken(loaded.settings.keys):
+        first, keys = takers[0], listed(BY_NAME[name].keys)
+        yield (
+            f"{origin(loaded, ('keys', first))}: keys.{first} took {keys}, and no key does {name} any more"
+            f' (give {name} another key; keys.{name} = "" leaves it without)'
         )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tau.config.actions import ANSWERS
 from tau.config.places import make_private, why_unwritable
+from tau.config.schema import GUARDS
 from tau.config.settings import Places
 from tau.config.toml_file import Document
 from tau.config.toml_lines import KeyPath
@@ -96,11 +97,31 @@ def refused_keys(document: Document, at: KeyPath = ()) -> Iterator[KeyPath]:
                 yield from refused_keys(overlay, (*at, table, profile))
         elif table == "models":
             for role, model in entries.items():
-                yield from ((*at, table, role, key) for key in model if key not in FREE_IN_MODELS)
-        elif table in ("component", "mcp"):
-            yield from ((*at, table, name) for name in entries)
+                yield from ((*at, table, role, key) for key in model if _needs_trust(table, key))
         else:
-            yield from ((*at, table, key) for key in entries if key not in FREE.get(table, ()))
+            yield from ((*at, table, key) for key in entries if _needs_trust(table, key))
+
+
+def refused_at(path: KeyPath) -> KeyPath | None:
+    """The key, or what holds it, that is ignored in a project's file before trust whatever its value.
+
+    Args:
+        path: Where something is wrong in the file. In a table that guards something nothing wrong is
+            ignored: what was meant to tighten would not.
+    """
+    match path:
+        case ("profiles", profile, *inner) if inner:
+            found = refused_at(tuple(inner))
+            return None if found is None else ("profiles", profile, *found)
+        case ("models", _, key, *_):
+            return path[:3] if _needs_trust("models", str(key)) else None
+        case (str(table), key, *_) if table not in ("profiles", "models", *GUARDS):
+            return path[:2] if _needs_trust(table, str(key)) else None
+    return None
+
+
+def _needs_trust(table: str, key: str) -> bool:
+    return key not in (FREE_IN_MODELS if table == "models" else FREE.get(table, ()))
 
 
 def loosening_keys(document: Document, at: KeyPath = ()) -> Iterator[KeyPath]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tau.conversation.in_hand import InHand
 from tau.conversation.totals import Totals
-from tau.events import TurnEvent, Usage, UsageReported
+from tau.events import ModelRetrying, TurnEvent, Usage, UsageReported
 from tau.sessions.records import Meta
 from tau.sessions.store import SessionWriter
 
@@ -33,9 +33,13 @@ class Beside:
         return self._totals.turns
 
     def note(self, event: TurnEvent) -> None:
-        """Take note of what a call took; other events are nobody's."""
-        if isinstance(event, UsageReported):
-            self.taken.append(event.usage)
+        """Take note of what a call took, and tell the person of a wait; other events are nobody's."""
+        match event:
+            case UsageReported(usage=usage):
+                self.taken.append(usage)
+            case ModelRetrying(attempt=attempt, delay=delay, reason=reason):
+                line = f"{reason}; try {attempt + 1} in {delay:.0f} s"
+                self._hand.show(tool_problems=(*self._hand.state.tool_problems, line))
 
     def keep(self, brought: Meta | None = None) -> None:
         """Keep what the calls took with their session, or with the one that continues it.

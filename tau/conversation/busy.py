@@ -40,7 +40,7 @@ class Busy:
     def __init__(self, hand: InHand, commands: OwnCommands) -> None:
         self._hand = hand
         self._commands = commands
-        self._reads = False
+        self._reads = ""
         self.lock = asyncio.Lock()
         self.turn: RunningTurn | None = None
         self.leaves = False
@@ -54,7 +54,7 @@ class Busy:
         if self.turn is not None:
             raise UsageError(notices.BUSY)
         if self._reads:
-            raise UsageError(SUMMARIZING)
+            raise UsageError(self._reads)
         if self._commands.running:
             raise UsageError(RUNS)
 
@@ -70,22 +70,23 @@ class Busy:
             self._hand.show(busy=False)
 
     @asynccontextmanager
-    async def aside(self, what: str = ASIDE) -> AsyncIterator[None]:
+    async def aside(self, what: str = ASIDE, why: str = SUMMARIZING) -> AsyncIterator[None]:
         """Be busy with the session in hand: no turn begins, and no other session is taken.
 
         Args:
             what: What the person is told of it meanwhile.
+            why: Why something else does not begin meanwhile.
 
         Raises:
             UsageError: Something runs.
         """
         self.check_free()
-        self._reads = True
+        self._reads = why
         self._hand.show(busy=True, summarizing=True, aside=what)
         try:
             yield
         finally:
-            self._reads = False
+            self._reads = ""
             self._hand.show(busy=False, summarizing=False, aside=ASIDE)
 
     @asynccontextmanager

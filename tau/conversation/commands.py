@@ -99,7 +99,7 @@ COMMANDS: Sequence[CommandSpec] = (
     CommandSpec("load", "/load [CONTEXT]", "read what earlier sessions left of a context, to go on"),
     CommandSpec(
         "wrap",
-        "/wrap [quick] [CONTEXT ...|yes|undo]",
+        "/wrap [quick|new|yes|no|undo] [NAME]",
         "close the session: the model saves what was done, decided, left open, learned; undo takes it back",
     ),
     CommandSpec("tools", "/tools", "show what the model may use, where it is from and how servers stand"),

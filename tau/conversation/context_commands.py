@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from tau.conversation.state import CommandResult, Refused, Said
@@ -14,6 +15,7 @@ from tau.journal.contexts import SHARED
 if TYPE_CHECKING:
     from tau.conversation.core import Core
     from tau.conversation.standing import InForce
+    from tau.journal.context_desk import ContextDesk
 
 ASKS = "What should we work on?"
 
@@ -55,8 +57,12 @@ async def load(core: Core, wanted: str) -> CommandResult:
         )
     names = await asyncio.to_thread(place.contexts)
     listed = ", ".join(map(one_line, [*names, SHARED]))
-    name = await asyncio.to_thread(desk.named, wanted) if wanted else await _meant(core, names)
+    name = await asyncio.to_thread(_named, desk, wanted) if wanted else await _meant(core, names)
     if wanted and not name:
+        if len(several := await asyncio.to_thread(_each, desk, wanted)) > 1:
+            ways = " or ".join(f"/load {shlex.quote(each)}" for each in several)
+            said = f"{one_line(wanted, 120)} are {len(several)}: {one_line(ways, 300)}"
+            return Refused(f"/load takes one context, and {said}")
         there = f"there are: {listed}" if names else f"there is none yet: {at_the_end}"
         return Refused(
             f"There is no context {one_line(wanted, 60)}: {place.shown(wanted)} was looked for; {there}"
@@ -71,6 +77,17 @@ async def load(core: Core, wanted: str) -> CommandResult:
     return Said([*lines, ASKS])
 
 
+def _named(desk: ContextDesk, wanted: str) -> str:
+    """The context of a name, in quotes or not; empty when there is none."""
+    return desk.named(wanted) or (found[0] if len(found := _each(desk, wanted)) == 1 else "")
+
+
+def _each(desk: ContextDesk, wanted: str) -> list[str]:
+    """The contexts that are named one behind the other; empty when not all are there."""
+    named = [desk.named(word) for word in words(wanted)]
+    return list(dict.fromkeys(named)) if all(named) else []
+
+
 async def _meant(core: Core, names: list[str]) -> str:
     """The context in force, the only one, or the only one that the session speaks of; else empty."""
     if current := await asyncio.to_thread(core.in_force.context):
@@ -81,7 +98,17 @@ async def _meant(core: Core, names: list[str]) -> str:
         return ""
     text = await core.wrapping.said_text()
     found = await asyncio.to_thread(core.in_force.contexts.identify, text)
+    for line in found.unread:
+        core.in_force.tell(line)
     return next(iter(found.hits)) if len(found.hits) == 1 else ""
+
+
+def words(said: str) -> list[str]:
+    """The words behind a command, those in quotes as one."""
+    try:
+        return shlex.split(said)
+    except ValueError:
+        return said.split()
 
 
 def offer(in_force: InForce, text: str) -> str:

@@ -296,6 +296,10 @@ class Conversation:
             )
         )
 
+    def lost(self) -> list[str]:
+        """What is said, when tau ends, of what waits for the person's yes and is kept nowhere."""
+        return self._core.lost()
+
     async def sessions(self, query: ListQuery) -> list[SessionSummary]:
         """Sessions, newest first."""
         return await self._engine.call(self._core.summaries(query))

@@ -18,7 +18,7 @@ from tau.conversation import prompts, roles, tooling
 from tau.conversation.answerer import Answerer
 from tau.conversation.busy import ASIDE, Busy
 from tau.conversation.carrying import Carrier, Continuation
-from tau.conversation.compacting import CANCELLED
+from tau.conversation.compacting import CANCELLED, SUMMARIZING
 from tau.conversation.counting import counting
 from tau.conversation.in_hand import InHand, Look
 from tau.conversation.model_in_force import ModelInForce
@@ -254,9 +254,13 @@ class Core(InHand):
         async with self.aside():
             return await self.stoppable(work, stopped)
 
-    def aside(self, what: str = ASIDE) -> AbstractAsyncContextManager[None]:
+    def aside(self, what: str = ASIDE, why: str = SUMMARIZING) -> AbstractAsyncContextManager[None]:
         """Be busy with the session in hand; see `Busy.aside`."""
-        return self._busy.aside(what)
+        return self._busy.aside(what, why)
+
+    def lost(self) -> list[str]:
+        """As `Conversation.lost`."""
+        return self._wrapping.lost() if self._wrapping is not None else []
 
     async def stoppable(self, work: Callable[[AgentRunner], Coroutine[Any, Any, T]], stopped: TauError) -> T:
         """As `read_aside`, within `aside`: what is done behind it there is not stopped."""

@@ -21,7 +21,7 @@ _LISTED_CHANGES = 200
 _SHOWN_CHARACTERS = 100_000
 
 UNDO_ANYWAY = "/memory undo anyway"
-"""Takes the newest change back over edits by hand."""
+"""Takes the change back whose undo was refused last, over edits by hand."""
 
 GOAL_USAGE = "/goal TEXT sets one; done, pause, resume and clear change it"
 
@@ -263,7 +263,8 @@ def memory(desk: Desk, wanted: str) -> CommandResult:
             from tau.journal import rules_file
 
             try:
-                return Said(rules_file.told(desk.undo(anyway=bool(rest.strip()))))
+                undone = desk.undo_anyway() if rest.strip() else desk.undo()
+                return Said(rules_file.told(undone))
             except UndoRefused as refused:
                 return Refused(not_undone(refused))
         case "show" if rest.strip():

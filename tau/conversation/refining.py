@@ -20,7 +20,7 @@ from tau.conversation.in_hand import InHand
 from tau.conversation.standing import InForce
 from tau.conversation.state import CommandResult, Refused, Said
 from tau.display import one_line
-from tau.errors import TauError
+from tau.errors import MemoryRefused, TauError
 from tau.masking import mask_content
 from tau.memory import documents, entries, labels, proposals, writing
 from tau.memory.applying import MemoryChanged
@@ -213,7 +213,7 @@ class Refining:
             MemoryChanged: A file was changed meanwhile; nothing was touched.
             TauError: There is no proposal that can be carried out; nothing was touched.
         """
-        there = await asyncio.to_thread(self._documents)
+        there = await asyncio.to_thread(self._documents, begun.small)
         proposal = await begun.runner.compaction.propose(
             messages, there, focus=begun.focus, small=begun.small, emit=begun.calls.note
         )
@@ -238,8 +238,24 @@ class Refining:
         except TauError as error:
             log.info("That session %s was refined is not saved: %s", begun.calls.session_id, error.line())
 
-    def _documents(self) -> list[Document]:
-        return documents.read(self._desk.where())[0]
+    def _documents(self, small: bool) -> list[Document]:
+        """The memory files.
+
+        Args:
+            small: Whether what is said is put behind what one file holds, so that this must be known.
+
+        Raises:
+            MemoryRefused: That file is there and cannot be read.
+        """
+        from tau.agent.sorter import FILE
+
+        history = self._desk.history()
+        there, _ = documents.read(history.where)
+        if small and _is_there(history, FILE) and all(document.title != FILE for document in there):
+            raise MemoryRefused(
+                f"{FILE}, where it would be kept, is there but cannot be read", "/memory says why"
+            )
+        return there
 
     def _checked(self, proposal: Proposal) -> Checked:
         """What a model's answer comes to.

@@ -122,6 +122,7 @@ class InForce:
         said = await asyncio.to_thread(self.contexts.loaded, context) if context else ""
         if said or (not context and (said := await asyncio.to_thread(self.contexts.offer))):
             lines.append(Notice(said))
+        lines += map(Notice, await asyncio.to_thread(self.contexts.unsettled))
         return lines
 
     def take(self, standing: Standing) -> None:

@@ -145,7 +145,7 @@ def _dropped(session: WorkSession) -> list[str]:
 
     stem = one_line(session.name.removesuffix(".md"), 80)
     return [
-        f"Set done: {work_shown.headline(session)}",
+        f"Set done: {work_shown.named(session)}",
         f"It is offered no more, and deleted at the next start; until then /work resume {stem} takes it up",
     ]
 

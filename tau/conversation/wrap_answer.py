@@ -11,7 +11,7 @@ from tau.display import one_line
 from tau.journal.open_items import key
 from tau.journal.wrapping import WrapInvalid
 
-_FENCED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)\n?[ \t]*\1\s*\Z", re.DOTALL)
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 def once(said: dict[str, Any], owned: Iterable[str]) -> dict[str, Any]:
@@ -44,14 +44,14 @@ def _objects(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def parsed(answer: str) -> dict[str, Any]:
-    """The object that a model answered with, in a code fence or not.
+    """The object that a model answered with: alone, or in the only code fence of what it said.
 
     Raises:
         WrapInvalid: It is anything else.
     """
-    fenced = _FENCED.match(answer)
+    fenced = _FENCED.findall(answer)
     try:
-        said = json.loads(fenced.group(2) if fenced else answer)
+        said = json.loads(fenced[0][1] if len(fenced) == 1 else answer)
     except (ValueError, RecursionError) as error:
         raise WrapInvalid(f"the answer is not JSON ({one_line(str(error), 120)})") from None
     if not isinstance(said, dict):

@@ -9,6 +9,13 @@ from tau.display import one_line
 from tau.errors import TauError
 from tau.journal.wrapping import Question
 
+STILL = "What an earlier save has waiting for your yes still waits: /wrap yes writes it, /wrap no leaves it"
+STILL_BEHIND = (
+    "An earlier save still has something waiting for your yes: /wrap no ends this question first; "
+    "to save again leaves that as it is"
+)
+LOST = "Not written, since tau ended before your /wrap yes, and kept nowhere:"
+
 
 class Waiting:
     """What waits in one process. A session is named by the first one of those that continue each other."""
@@ -22,6 +29,15 @@ class Waiting:
         if questions:
             self._questions[session_id] = [*questions]
         return bool(left)
+
+    def has(self, session_id: str) -> bool:
+        """Whether something waits in a session."""
+        return session_id in self._questions
+
+    def lost(self) -> list[str]:
+        """What is said of all that waits when the process ends, which keeps none of it."""
+        waiting = [question.line for questions in list(self._questions.values()) for question in questions]
+        return [LOST, *waiting] if waiting else []
 
     def agree(self, session_id: str) -> CommandResult:
         """Carry out what waits, on a thread; what cannot be done waits on."""

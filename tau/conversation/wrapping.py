@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tau.conversation.beside import Beside
+from tau.conversation.context_commands import words
 from tau.conversation.refining import said_in
 from tau.conversation.state import CommandResult, Refused, Said
 from tau.conversation.wrap_answer import once, parsed
 from tau.conversation.wrap_guess import guessed
-from tau.conversation.wrap_waiting import Waiting
+from tau.conversation.wrap_waiting import STILL, STILL_BEHIND, Waiting
 from tau.display import one_line
 from tau.errors import TauError
 from tau.journal import contexts, work_place
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 
 WRAPPING = "Wrapping up"
 """What the person is told while the model reads."""
+
+WRAPS = "The session is being wrapped up."
+"""Why something else does not begin meanwhile."""
+
+SET_DONE = " was set done"
+"""Ends what a save keeps of the file in `.memory/session/` that the same `/wrap` closed."""
 
 ALSO_MEMORY = "/work undo takes back what the same /wrap wrote into .memory/"
 
@@ -103,19 +110,19 @@ class Wrapping:
         Raises:
             TauError: It could not be done, or was cancelled; says what was written.
         """
-        words = _words(wanted)
-        first = words[0].lower() if words else ""
+        said = words(wanted)
+        first = said[0].lower() if said else ""
         if first in (*_AGREED, *_DECLINED):
-            if len(words) > 1:
+            if len(said) > 1:
                 return Refused(f"/wrap {first} takes nothing more; /wrap new NAME begins a context")
             return await self._agreed() if first in _AGREED else await self._declined()
         if first == _UNDO:
-            return await self._undo() if len(words) == 1 else Refused("/wrap undo takes nothing more")
+            return await self._undo() if len(said) == 1 else Refused("/wrap undo takes nothing more")
         self._asked = None
         if why := self._why_not():
             return Refused(why)
         quick = first == "quick"
-        names = words[1:] if quick else words
+        names = said[1:] if quick else said
         return await self._begin(names, quick=quick)
 
     def _why_not(self) -> str:
@@ -190,13 +197,23 @@ class Wrapping:
             for name in plan.contexts
         )
         ways = "; ".join([f"/wrap yes saves the session to {listed}", *chosen.ways, NO])
-        return Said([*([doubt] if doubt else []), chosen.question, f"Nothing was saved yet: {ways}"])
+        return await self._asking(
+            [*([doubt] if doubt else []), chosen.question, f"Nothing was saved yet: {ways}"]
+        )
+
+    async def _asking(self, lines: Sequence[str]) -> Said:
+        """A question, with what else waits for an answer."""
+        waits = self._waiting.has(await asyncio.to_thread(self._first))
+        still = STILL if self._asked is None else STILL_BEHIND
+        return Said([*lines, *([still] if waits else [])])
 
     async def _ask(self, *, quick: bool) -> CommandResult:
         """Ask once which context the session is about, with what speaks for one."""
         core = self._core
         messages = await self._messages()
         found = await asyncio.to_thread(core.in_force.contexts.identify, _said(messages))
+        for line in found.unread:
+            core.in_force.tell(line)
         current = await asyncio.to_thread(core.in_force.context)
         listed = ", ".join(map(one_line, [*found.names, contexts.SHARED]))
         guess, why = guessed(found, current)
@@ -204,10 +221,10 @@ class Wrapping:
             first = "Which context is this session about?"
             if not found.names:
                 suggested = contexts.suggested(core.settings.directory)
-                return Said(
+                return await self._asking(
                     [f"{first} There is none yet: /wrap new NAME begins one, such as /wrap new {suggested}"]
                 )
-            return Said(
+            return await self._asking(
                 [
                     f"{first} {listed}",
                     "/wrap NAME saves it there, several names in several, /wrap new NAME begins one",
@@ -217,7 +234,7 @@ class Wrapping:
         doubt = await asyncio.to_thread(core.in_force.contexts.doubt)
         self._asked = core.state.session_id, plan
         names = ", ".join(map(one_line, guess))
-        return Said(
+        return await self._asking(
             [
                 *([doubt] if doubt else []),
                 f"This session is about {names}: {why}",
@@ -233,7 +250,9 @@ class Wrapping:
             and (doubt := await asyncio.to_thread(self._core.in_force.contexts.doubt))
         ):
             self._asked = self._core.state.session_id, replace(plan, warned=True)
-            return Said([doubt, f"Nothing was saved; /wrap yes saves it there all the same, {NO}"])
+            return await self._asking(
+                [doubt, f"Nothing was saved; /wrap yes saves it there all the same, {NO}"]
+            )
         return await self._save(plan)
 
     async def _agreed(self) -> CommandResult:
@@ -253,9 +272,11 @@ class Wrapping:
     async def _declined(self) -> CommandResult:
         """End what was asked, with nothing written."""
         asked, self._asked = self._asked, None
+        of = await asyncio.to_thread(self._first)
         if asked is not None:
-            return Said(["Nothing was saved, and no context was begun"])
-        return self._waiting.decline(await asyncio.to_thread(self._first))
+            still = [STILL] if self._waiting.has(of) else []
+            return Said(["Nothing was saved, and no context was begun", *still])
+        return self._waiting.decline(of)
 
     async def _undo(self) -> CommandResult:
         """Take the newest save into `.session-log/` back."""
@@ -267,8 +288,14 @@ class Wrapping:
         except TauError as error:
             more = "; /work undo takes the newest change of .memory/ back"
             return Refused(error.line() + (more if self._core.in_force.work.on else ""))
+        told = [await self._set_back(line) if line.endswith(SET_DONE) else line for line in lines]
         await self._core.in_force.reread()
-        return Said(lines)
+        return Said([line for line in told if line])
+
+    async def _set_back(self, line: str) -> str:
+        """Take back that a file of `.memory/session/` was set done; says so, or nothing where it is not."""
+        path = line.removesuffix(SET_DONE)
+        return await self._core.in_force.notes.at_desk(lambda work: work.reopen(path))
 
     # Saving ---------------------------------------------------------------------------------------
 
@@ -278,7 +305,9 @@ class Wrapping:
         Raises:
             WrapCancelled: The person stopped the model; nothing was written.
         """
-        async with self._core.aside(WRAPPING):
+        if plan.contexts and (why := await asyncio.to_thread(self._core.in_force.contexts.unfinished)):
+            return Refused(f"Nothing was saved: {why}")
+        async with self._core.aside(WRAPPING, WRAPS):
             return await self._read_and_saved(plan)
 
     async def _read_and_saved(self, plan: _Plan) -> CommandResult:
@@ -310,6 +339,7 @@ class Wrapping:
         lines: list[str] = []
         failed: list[str] = []
         questions: list[Question] = []
+        also: Callable[[str], None] | None = None
         for desk, _, part in answers:
             if failed:  # a session is closed when all else of it is saved
                 failed.append(
@@ -322,10 +352,15 @@ class Wrapping:
                 failed.append(error.line())
             else:
                 lines += wrapped.lines
-                questions += wrapped.questions
                 failed += wrapped.refused
-                if desk is core.in_force.work and wrapped.changed:
-                    lines += await asyncio.to_thread(self._say_when_undone)
+                also = also or wrapped.also
+                asked: Sequence[Question] = wrapped.questions
+                if desk is core.in_force.work and also is not None:
+                    asked = [_saying(question, also) for question in asked]
+                    kept = [f"{wrapped.closed}{SET_DONE}"] if wrapped.closed else []
+                    kept += [ALSO_MEMORY] if wrapped.changed else []
+                    lines += await asyncio.to_thread(_said_also, also, *kept)
+                questions += asked
         if not lines and failed:
             return Refused(f"Nothing was saved: {'; '.join(failed)}")
         left = self._waiting.put(session.session_id, questions)
@@ -336,14 +371,6 @@ class Wrapping:
             lines.append("What waited for your yes from an earlier save of this session is left as it is")
         waiting = [*(question.line for question in questions), *([YES] if questions else [])]
         return Said([*lines, *waiting], refused=[f"Not saved: {line}" for line in failed])
-
-    def _say_when_undone(self) -> list[str]:
-        """Have `/wrap undo` say what else of this save can be taken back; why it will not."""
-        try:
-            self._core.in_force.contexts.say_when_undone(ALSO_MEMORY)
-        except TauError as error:
-            return [error.line()]
-        return []
 
     async def _applied(self, desk: WrapDesk, part: dict[str, Any], session: WrapSession) -> Wrapped:
         if desk is self._core.in_force.work:  # behind what waits to be logged there
@@ -376,6 +403,10 @@ class Wrapping:
         found: list[WrapDesk] = [in_force.contexts] if plan.contexts else []
         return [*found, in_force.work] if in_force.work.on else found
 
+    def lost(self) -> list[str]:
+        """What is said of what waits for the person's yes when tau ends. May be called from any thread."""
+        return self._waiting.lost()
+
     async def said_text(self) -> str:
         """What was said in the session, as one text."""
         return _said(await self._messages())
@@ -394,6 +425,21 @@ class Wrapping:
             self._core.in_force.tell(f"What the wrap-up took is not kept with the session: {error.line()}")
 
 
+def _saying(question: Question, also: Callable[[str], None]) -> Question:
+    """A question of `.memory/`, after whose yes `/wrap undo` says what else there is to take back."""
+    return replace(question, carry_out=lambda: [*question.carry_out(), *_said_also(also, ALSO_MEMORY)])
+
+
+def _said_also(also: Callable[[str], None], *said: str) -> list[str]:
+    """Have `/wrap undo` say what else of this save can be taken back; why it will not."""
+    try:
+        for line in said:
+            also(line)
+    except TauError as error:
+        return [error.line()]
+    return []
+
+
 def _check(desk: WrapDesk, ask: WrapAsk, part: Any, session: WrapSession) -> None:
     """See that a desk can use its part of an answer before any of them writes.
 
@@ -403,13 +449,6 @@ def _check(desk: WrapDesk, ask: WrapAsk, part: Any, session: WrapSession) -> Non
     if not isinstance(part, dict):
         raise WrapInvalid(f"the answer has no object under {ask.key}")
     desk.check_wrap(part, session)
-
-
-def _words(wanted: str) -> list[str]:
-    try:
-        return shlex.split(wanted)
-    except ValueError:
-        return wanted.split()
 
 
 def _said(messages: Sequence[Message]) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal
 
-from tau.journal.markdown import Item, Markdown, as_line
+from tau.journal.markdown import WHOLE, Item, Markdown, Section, as_line
 from tau.journal.open_items import key
 
 TITLE = "Assumptions to validate"
+_TITLES = (TITLE.casefold(), "assumptions")
 
 ENOUGH = 3
 """Independent corroborations without a counter-example that make a lesson of an assumption."""
@@ -18,8 +19,6 @@ ENOUGH = 3
 Verdict = Literal["new", "corroborated", "contradicted", "disproven"]
 
 _MOST_SESSIONS = 20
-_LONGEST = 20_000
-"""Characters of an assumption: what is counted once more is written anew, and nothing of it goes."""
 
 _FORM = re.compile(
     r"(?P<text>.*?)\s+[—–-]+\s+seen\s+(?P<seen>\d{1,6})\s*[×x](?:,\s*last\s+(?P<last>\d{4}-\d\d-\d\d))?"
@@ -29,6 +28,7 @@ _FORM = re.compile(
 _COMMENTS = re.compile(r"(?:\s*(?<!\\)<!--(?:(?!-->).)*-->[\s.]*)+$")
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->")
 _SESSIONS = re.compile(r"sessions:(?P<sessions>.*)", re.IGNORECASE)
+_RULE = re.compile(r"rule:\s*(?P<rule>.+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Tally:
         sessions: Marks of the sessions that had a say; each has one.
         tail: What somebody wrote behind the counter-examples, with what parts it from them.
         comments: What stands in other comments behind it.
+        rule: What is to be done by it, should it become a lesson; empty when nobody said.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Tally:
     sessions: tuple[str, ...] = ()
     tail: str = ""
     comments: tuple[str, ...] = ()
+    rule: str = ""
 
     @property
     def graduates(self) -> bool:
@@ -63,9 +65,10 @@ class Tally:
         """As it stands in a file, without the marker of an item."""
         day = f", last {self.last}" if self.last else ""
         heard = [f"sessions: {' '.join(self.sessions)}"] if self.sessions else []
-        comments = "".join(f" <!-- {comment} -->" for comment in [*self.comments, *heard])
+        rule = [f"rule: {as_line(self.rule.replace('-->', '-- >'), WHOLE)}"] if self.rule else []
+        comments = "".join(f" <!-- {comment} -->" for comment in [*self.comments, *rule, *heard])
         tally = f"seen {self.seen}×{day}, {self.against} counter-examples{self.tail}"
-        return f"{as_line(self.text, _LONGEST)} — {tally}{comments}"
+        return f"{as_line(self.text, WHOLE)} — {tally}{comments}"
 
     def corroborated(self, session: str, day: str) -> Tally:
         """Seen once more, unless this session had its say already: what it sees again is the same thing."""
@@ -93,11 +96,12 @@ def read(text: str) -> Tally:
     flat = " ".join(text.split())
     behind = _COMMENTS.search(flat)
     said = [each[1] for each in _COMMENT.finditer(behind[0])] if behind else []
-    comments = tuple(each for each in said if not _SESSIONS.fullmatch(each))
+    comments = tuple(each for each in said if not (_SESSIONS.fullmatch(each) or _RULE.fullmatch(each)))
+    rule = next((of["rule"] for each in said if (of := _RULE.fullmatch(each))), "")
     flat = flat[: behind.start()] if behind else flat
     found = _FORM.fullmatch(flat)
     if found is None:
-        return Tally(flat, comments=comments)
+        return Tally(flat, comments=comments, rule=rule)
     heard = [mark for each in said if (of := _SESSIONS.fullmatch(each)) for mark in of["sessions"].split()]
     return Tally(
         found["text"],
@@ -107,6 +111,7 @@ def read(text: str) -> Tally:
         tuple(dict.fromkeys(heard)),
         (found["tail"] or "").rstrip(),
         comments,
+        rule,
     )
 
 
@@ -115,7 +120,12 @@ def tallies(document: Markdown) -> list[Tally]:
     return [tally for _, tally in _found(document)]
 
 
-def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day: str) -> str:
+def sections(document: Markdown) -> list[Section]:
+    """The sections that assumptions stand in, also where the heading says no more than that they are some."""
+    return [each for each in document.sections() if each.title.strip().casefold() in _TITLES]
+
+
+def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day: str, rule: str = "") -> str:
     """Take what a session says of an assumption.
 
     Args:
@@ -124,6 +134,7 @@ def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day:
         verdict: What is said of it. One that is not there yet is new, seen once.
         session: The mark of the session.
         day: Today.
+        rule: What is to be done by it, where that was said; it is kept with one that has none.
 
     Returns:
         Why it did not count, or the empty string.
@@ -132,8 +143,8 @@ def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day:
     if found is None:
         if verdict in ("contradicted", "disproven"):
             return f"“{text}” is no assumption here"
-        section = document.section(TITLE) or document.add_section(TITLE, 2)
-        document.append(section, f"- {Tally(text).corroborated(session, day).line}")
+        section = next(iter(sections(document)), None) or document.add_section(TITLE, 2)
+        document.append(section, f"- {Tally(text, rule=rule).corroborated(session, day).line}")
         return ""
     item, tally = found
     match verdict:
@@ -150,7 +161,7 @@ def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day:
             return f"“{tally.text}” is an assumption here already"
     if now == tally:
         return f"“{tally.text}” was not counted once more: this session had its say already"
-    document.replace(item, now.line)
+    document.replace(item, replace(now, rule=now.rule or rule).line)
     return ""
 
 
@@ -182,8 +193,5 @@ def drop(document: Markdown, text: str) -> str:
 
 
 def _found(document: Markdown) -> list[tuple[Item, Tally]]:
-    section = document.section(TITLE)
-    if section is None:
-        return []
-    listed = [item for item in document.items(section) if not item.depth and item.text.strip()]
-    return [(item, read(item.text)) for item in listed]
+    listed = {item.first: item for section in sections(document) for item in document.items(section)}
+    return [(item, read(item.text)) for item in listed.values() if not item.depth and item.text.strip()]

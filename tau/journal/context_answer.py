@@ -14,6 +14,9 @@ from tau.masking import mask_content
 _LONGEST = 200
 """Entries of one list: who answers with more has not understood the question."""
 
+LONGEST = 20_000
+"""Characters of one text. Whatever is written of it is written whole."""
+
 _DEEPEST = 30
 """Lists and objects in each other; the form has seven."""
 
@@ -150,7 +153,7 @@ def read(answer: Mapping[str, Any]) -> LogSaid:
     """A model's answer, without secrets.
 
     Raises:
-        WrapInvalid: It has not the form that `RULES` asks for; says where.
+        WrapInvalid: It has not the form that `RULES` asks for, or is too long; says where.
     """
     try:
         said = msgspec.convert(_clean(answer, _DEEPEST), LogSaid)
@@ -165,11 +168,16 @@ def _clean(value: Any, depth: int) -> Any:
     """A value of JSON without secrets and without characters that no text has.
 
     Raises:
-        WrapInvalid: A list is too long, or more is nested in it than `depth`.
+        WrapInvalid: A list or a text is too long, or more is nested in it than `depth`.
     """
     if not depth:
         raise WrapInvalid(f"the answer is nested more than {_DEEPEST} deep")
     if isinstance(value, str):
+        if len(value) > LONGEST:
+            raise WrapInvalid(
+                f"the answer has a text of {len(value):,} characters, more than {LONGEST:,}: "
+                f"“{one_line(mask_content(value), 80)}”"
+            )
         return mask_content(value.replace("\0", "\ufffd")).strip()
     if isinstance(value, Mapping):
         return {

@@ -19,7 +19,8 @@ from tau.memory.desk import Desk
 if TYPE_CHECKING:  # a directory without a session log starts without them
     from tau.journal.context_wrap import Waiting
     from tau.journal.lessons_file import Entry
-    from tau.journal.saves import Save, Saves
+    from tau.journal.save import Made
+    from tau.journal.saves import Saves
     from tau.journal.wrapping import Question, WrapAsk, Wrapped, WrapSession
 
 KEY = "session_log"
@@ -46,10 +47,12 @@ class Found:
     Attributes:
         names: All contexts that there are.
         hits: Those whose keywords it has, with how often; the best first.
+        unread: Whose keywords cannot be read, and why, a line each.
     """
 
     names: Sequence[str]
     hits: Mapping[str, Mapping[str, int]]
+    unread: Sequence[str] = ()
 
 
 class ContextDesk:
@@ -64,7 +67,6 @@ class ContextDesk:
     def __init__(self, settings: Settings, memory: Desk, *, bare: bool = False) -> None:
         self._settings = settings
         self._memory = memory
-        self._last: Save | None = None
         self.bare = bare
 
     def place(self) -> LogPlace:
@@ -143,14 +145,19 @@ class ContextDesk:
         """Which contexts a text is about, by their keywords.
 
         Raises:
-            JournalRefused: A file cannot be read.
+            JournalRefused: The folder cannot be read.
         """
         from tau.journal import context_file
 
         place = self.place()
         names = place.contexts()
-        words = {name: context_file.keywords(place.read(name, CONTEXT) or b"") for name in names}
-        return Found(names, contexts.hits(text, words))
+        words, unread = {}, []
+        for name in names:
+            try:
+                words[name] = context_file.keywords(place.read(name, CONTEXT) or b"")
+            except JournalRefused as error:
+                unread.append(error.line())
+        return Found(names, contexts.hits(text, words), unread)
 
     def why_not(self) -> str:
         """Why nothing can be saved here, one line; empty when something can."""
@@ -166,12 +173,19 @@ class ContextDesk:
         return ""
 
     def doubt(self) -> str:
-        """Why what is saved may be gone by the next session, one line; empty when nothing says so."""
+        """What should be known before something is saved, one line; empty when nothing should.
+
+        That is why it may be gone by the next session, and that an earlier save was cut off.
+
+        Raises:
+            JournalRefused: The state directory cannot be used.
+        """
         from tau.journal import durable
 
         folder = self.place().folder
         reason = durable.doubt(folder)
-        return f"Memory cannot persist here: {one_line(str(folder))} {reason}" if reason else ""
+        doubt = f"Memory cannot persist here: {one_line(str(folder))} {reason}" if reason else ""
+        return "; ".join(filter(None, [doubt, self._cut_off()]))
 
     # Loading --------------------------------------------------------------------------------------
 
@@ -208,7 +222,21 @@ class ContextDesk:
         head = (
             f"Loaded {one_line(context)}: {', '.join(read)}" if read else f"Nothing of {context} was loaded"
         )
-        return [head, *missing, *lines]
+        return [head, *self.unsettled(), *missing, *lines]
+
+    def unsettled(self) -> list[str]:
+        """That a save or its undo ended on the way, and what cleans up, for the person; often nothing."""
+        if not self.on:
+            return []
+        try:
+            why = self.unfinished() or self._cut_off()
+        except TauError as error:
+            why = error.line()
+        return [why] if why else []
+
+    def _cut_off(self) -> str:
+        at = self._saves(self.place()).cut_off()
+        return f"The save of {at} was cut off: /wrap undo takes back what there is of it" if at else ""
 
     # Saving ---------------------------------------------------------------------------------------
 
@@ -259,10 +287,12 @@ class ContextDesk:
         """
         from tau.journal import context_answer, lessons_file, standing_rules
         from tau.journal.context_wrap import ContextWrap
+        from tau.journal.save import Made
         from tau.journal.wrapping import Wrapped, look_at
 
         said = context_answer.read(answer)
         questions: list[Question] = []
+        made = Made()
         with self._saving(session) as place:
             wrap = ContextWrap(place, session)
             try:
@@ -271,9 +301,9 @@ class ContextDesk:
                 if not (place.save and place.save.wrote):
                     raise
                 wrap.refused.append(f"The session log was not saved whole: {error.line()}")
-            self._last = place.save
+        wrap.lines += made.note(place.save)
         if wrap.waiting is not None:
-            questions.append(self._question(wrap.waiting, session))
+            questions.append(self._question(wrap.waiting, session, made))
         rules: list[Question] = []
         try:
             for part in said.contexts:
@@ -281,15 +311,21 @@ class ContextDesk:
                     found, told = standing_rules.candidates(
                         place, part, session.now.date(), lessons_file.MOST_COMPACTED - len(rules)
                     )
-                    rules += [self._rule_asked(part.context, entry, session) for entry in found]
+                    rules += [self._rule_asked(part.context, entry, session, made) for entry in found]
                     wrap.lines += told
         except TauError as error:
             wrap.refused.append(error.line())
         if wrap.recorded and session.origin:
             wrap.lines.append(look_at(session.origin))
-        if self._last is not None and self._last.wrote:
+        if made.last is not None:
             wrap.lines.append(UNDONE_BY)
-        return Wrapped(wrap.lines, [*questions, *rules], wrap.refused, changed=wrap.recorded)
+        return Wrapped(
+            wrap.lines,
+            [*questions, *rules],
+            wrap.refused,
+            changed=wrap.recorded,
+            also=made.also if made.last is not None else None,
+        )
 
     def undo(self) -> list[str]:
         """Take the newest save back: each file as it was before, byte for byte. Returns what was done.
@@ -297,6 +333,8 @@ class ContextDesk:
         Raises:
             TauError: There is none, or a file was changed since; nothing is touched.
         """
+        from tau.journal import rules_file
+
         place = self.place()
         undone = self._saves(place).undo()
         head = f"Taken back: the save of {undone.at}, session '{one_line(undone.called)}'"
@@ -307,21 +345,27 @@ class ContextDesk:
             *restored,
             *removed,
             f"What it had written is kept in {one_line(str(undone.copies))}",
-            *undone.also,
+            *(rules_file.lesson_again(self._memory, line) for line in undone.also),
         ]
 
-    def say_when_undone(self, line: str) -> None:
-        """Have a line said when the newest save of this conversation is taken back.
+    def unfinished(self) -> str:
+        """That an undo was interrupted, and what finishes it; empty when none was.
 
         Raises:
-            JournalRefused: The state directory cannot be written.
+            JournalRefused: The state directory cannot be used.
         """
-        if self._last is not None:
-            self._last.also(line)
+        at = self._saves(self.place()).unfinished()
+        return f"Taking back the save of {at} was interrupted: /wrap undo finishes it" if at else ""
 
     @contextmanager
     def _saving(self, session: WrapSession) -> Iterator[LogPlace]:
-        """The place, where what is changed is kept as one save."""
+        """The place, where what is changed is kept as one save.
+
+        Raises:
+            JournalRefused: An undo is not finished.
+        """
+        if why := self.unfinished():
+            raise JournalRefused(why)
         place = self.place()
         at = f"{datetime.now().astimezone():%Y-%m-%d %H:%M}"
         with self._saves(place).saving(at, session.called) as save:
@@ -332,7 +376,7 @@ class ContextDesk:
 
         return Saves(self._settings.places.state, place.folder)
 
-    def _question(self, waiting: Waiting, session: WrapSession) -> Question:
+    def _question(self, waiting: Waiting, session: WrapSession, made: Made) -> Question:
         from tau.journal.context_wrap import ContextWrap
         from tau.journal.wrapping import Question
 
@@ -340,7 +384,7 @@ class ContextDesk:
             with self._saving(session) as place:
                 wrap = ContextWrap(place, session)
                 wrap.agree(waiting)
-                self._last = place.save
+            wrap.lines += made.note(place.save)
             if wrap.refused:
                 done = f"; done was: {'; '.join(wrap.lines)}" if wrap.lines else ""
                 raise JournalRefused(f"{'; '.join(wrap.refused)}{done}")
@@ -365,26 +409,28 @@ class ContextDesk:
             parts.append((f"{place.shown(name, today[-1])}, saved earlier today: do not repeat it", text))
         return parts
 
-    def _rule_asked(self, context: str, entry: Entry, session: WrapSession) -> Question:
+    def _rule_asked(self, context: str, entry: Entry, session: WrapSession, made: Made) -> Question:
         from tau.journal import lessons_file
         from tau.journal.wrapping import Question
 
         rule = one_line(entry.rule, lessons_file.LONGEST_RULE)
         line = f"Waits for your yes: {entry.id} becomes a rule in rules.md: {rule}"
-        return Question(line, partial(self._compact, context, entry.id, entry.rule, session))
+        return Question(line, partial(self._compact, context, entry.id, entry.rule, session, made))
 
-    def _compact(self, context: str, identity: str, rule: str, session: WrapSession) -> list[str]:
+    def _compact(self, context: str, identity: str, rule: str, session: WrapSession, made: Made) -> list[str]:
         """Add a rule to `rules.md`, then archive its lesson: when tau ends in between, it is in both."""
         from tau.journal import rules_file, standing_rules
 
-        lines = rules_file.add(self._memory, rule, of=f"{identity} of {self.place().shown(context, LESSONS)}")
+        lesson = f"{identity} of {self.place().shown(context, LESSONS)}"
         with self._saving(session) as place:
+            lines = rules_file.add(self._memory, rule, of=lesson)
             moved = standing_rules.archive(place, context, identity, session.now)
-            self._last = place.save
-        self.say_when_undone(
-            f"{identity} is a lesson again; its rule in rules.md: /memory undo takes it back"
-        )
-        return [*lines, f"{moved}. {UNDONE_BY}"]
+        lines += [f"{moved}. {UNDONE_BY}", *made.note(place.save)]
+        try:
+            made.also(f"{lesson}{rules_file.AGAIN}")
+        except JournalRefused as error:  # it is done all the same
+            lines.append(error.line())
+        return lines
 
 
 def _open_in(data: bytes | None) -> list[str]:

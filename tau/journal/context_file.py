@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from tau.display import one_line, visible
 from tau.journal import assumptions, open_items
-from tau.journal.markdown import Item, Markdown, Section, as_line
-from tau.journal.open_items import key
+from tau.journal.markdown import WHOLE, Item, Markdown, Section, as_line
+from tau.journal.noted import without_mark
+from tau.journal.open_items import OpenItem, key
 from tau.journal.wrapping import whole
 
 MOST_LINES = 150
@@ -32,7 +33,6 @@ _GOES = (open_items.SOMEDAY, open_items.BACKLOG, _REST, open_items.ACTIVE)
 """What of a long file goes, in this order."""
 
 _FACTS = "Facts"
-_STATE = (open_items.TITLE, assumptions.TITLE)
 _SHOWN = 12
 
 
@@ -44,11 +44,13 @@ class FactChange:
         text: The fact as it is to stand; empty to take the old one out.
         old: The words of the one it takes the place of; empty for a new one.
         section: The title of the section for a new one, where it is there.
+        behind: What stands behind it in a file that it moves here from, as of `behind`.
     """
 
     text: str
     old: str = ""
     section: str = ""
+    behind: str = ""
 
 
 def new_context(name: str, words: Sequence[str]) -> bytes:
@@ -83,13 +85,33 @@ def fact_key(item: Item) -> str:
     return key(_COMMENTS.sub("", item.text))
 
 
+def fact_keys(document: Markdown) -> list[str]:
+    """What facts have in common with others that say the same."""
+    return [fact_key(item) for item in facts(document)]
+
+
+def behind(item: Item, before: str) -> str:
+    """What stands behind the words of a fact, as it stands there: where it was noted from, and comments.
+
+    Args:
+        item: The fact.
+        before: What it is to stand behind; where that says where it was noted from, the comments alone.
+    """
+    flat = _flat(item.text)
+    words = _COMMENTS.sub("", flat)
+    bare = without_mark(words)
+    comments = flat[len(words) :]
+    bare_before = _COMMENTS.sub("", before)
+    return comments if without_mark(bare_before) != bare_before else words[len(bare) :] + comments
+
+
 def revise(document: Markdown, changes: Iterable[FactChange], elsewhere: Sequence[str]) -> list[str]:
     """Change what holds.
 
     Args:
         document: Of the context.
         changes: What to change.
-        elsewhere: Facts that other files own; they are not written down a second time.
+        elsewhere: Facts that other files own, or their `fact_keys`; they are not written down a second time.
 
     Returns:
         A line for each: what was changed, or why it was not.
@@ -109,13 +131,17 @@ def revise(document: Markdown, changes: Iterable[FactChange], elsewhere: Sequenc
                 told.append(f"{_quoted(old.text)} was taken out: it holds no more")
         elif key(change.text) in owned:
             told.append(f"{_quoted(change.text)} has its place in another file already")
-        elif key(change.text) in there and there[key(change.text)] is not old:
+        elif key(change.text) in there:
             told.append(f"{_quoted(change.text)} stands here already")
-        elif old is not None and as_line(change.text) != old.text:
-            document.replace(old, as_line(change.text))
+            same = there[key(change.text)]
+            if change.behind.strip() not in _flat(same.text):
+                document.replace(same, f"{_flat(same.text)}{change.behind}")
+        elif old is not None:
+            document.replace(old, as_line(change.text, WHOLE))
             told.append(f"{_quoted(old.text)} is now {_quoted(change.text)}")
-        elif old is None and change.text:
-            document.append(_section(document, change.section), f"- {as_line(change.text)}")
+        elif change.text:
+            line = f"- {as_line(change.text, WHOLE)}{change.behind}"
+            document.append(_section(document, change.section), line)
             told.append(f"{_quoted(change.text)} is a new fact")
     return told
 
@@ -179,7 +205,7 @@ def summary(data: bytes) -> list[str]:
     listed = open_items.items(document)
     lines: list[str] = []
     for tier in (*open_items.TIERS, ""):
-        there = [item.text for item in listed if item.tier == tier and not item.done]
+        there = [_to_do(item) for item in listed if item.tier == tier and not item.done]
         if there:
             lines.append(f"{tier or 'In no tier'} ({len(there)}):")
             lines += _some(there, len(there) if tier == open_items.ACTIVE else 5)
@@ -201,12 +227,24 @@ def summary(data: bytes) -> list[str]:
 
 def _outside(document: Markdown) -> list[Item]:
     """The items that are in none of the sections of the running state."""
-    sections = [found for title in _STATE if (found := document.section(title)) is not None]
+    sections = _state(document)
     return [
         item
         for item in document.items()
         if not any(section.body <= item.first < section.end for section in sections)
     ]
+
+
+def _state(document: Markdown) -> list[Section]:
+    """The sections of the running state."""
+    listed = document.section(open_items.TITLE)
+    return [*([] if listed is None else [listed]), *assumptions.sections(document)]
+
+
+def _to_do(item: OpenItem) -> str:
+    """An open item; of one that is ticked, what in it is not."""
+    ticked = item.item.checked is True
+    return f"{item.text}, in it still open: {'; '.join(filter(None, item.within))}" if ticked else item.text
 
 
 def _flat(text: str) -> str:
@@ -223,8 +261,8 @@ def _some(texts: Sequence[str], most: int) -> list[str]:
 
 
 def _section(document: Markdown, wanted: str) -> Section:
-    if wanted and key(wanted) not in map(key, _STATE):
-        state = [found for title in _STATE if (found := document.section(title)) is not None]
+    if wanted:
+        state = _state(document)
         for section in document.sections():
             inside = any(each.line <= section.line < each.end for each in state)
             if section.level > 1 and not inside and key(section.title) == key(wanted):

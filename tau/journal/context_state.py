@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from tau.journal import assumptions, context_file, dated_log, open_items
 from tau.journal.context_answer import AssumptionSaid, ContextSaid, FactSaid, OpenItemSaid
@@ -53,16 +54,19 @@ class StateChange:
             part: What the session says of it.
             owned: Facts that the shared file has.
         """
-        told = [line for each in part.assumptions for line in self._judged(document, each)]
+        told = [line for each in part.assumptions for line in self.judge(document, each)]
         return [*told, *revise(document, part.facts, owned)]
 
-    def _judged(self, document: Markdown, said: AssumptionSaid) -> list[str]:
+    def judge(self, document: Markdown, said: AssumptionSaid) -> list[str]:
+        """Count what the session says of one assumption."""
         if not said.text:
             return []
         is_new = key(said.text) not in {key(tally.text) for tally in assumptions.tallies(document)}
         if said.verdict == "corroborated" and not said.independent and not is_new:
             return [f"“{whole(said.text)}” was not counted once more: nothing could have disagreed"]
-        refused = assumptions.judge(document, said.text, said.verdict, session=self._mark, day=self._day)
+        refused = assumptions.judge(
+            document, said.text, said.verdict, session=self._mark, day=self._day, rule=said.rule
+        )
         became = {
             "new": "is a new assumption",
             "corroborated": "is a new assumption" if is_new else "was seen once more",
@@ -72,7 +76,21 @@ class StateChange:
         return [refused or f"“{whole(said.text)}” {became[said.verdict]}"]
 
 
-def revise(document: Markdown, facts: Sequence[FactSaid], owned: Sequence[str]) -> list[str]:
-    """Change what holds, as `context_file.revise`."""
-    changes = [FactChange(fact.text, fact.old, fact.section) for fact in facts]
+def revise(
+    document: Markdown,
+    facts: Sequence[FactSaid],
+    owned: Sequence[str],
+    behind: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
+    """Change what holds, as `context_file.revise`.
+
+    Args:
+        document: Of the context, or what holds across contexts.
+        facts: What to change.
+        owned: Facts that other files own.
+        behind: What stands behind facts in the files that they move here from, by `key`.
+    """
+    changes = [
+        FactChange(fact.text, fact.old, fact.section, behind.get(key(fact.text), "")) for fact in facts
+    ]
     return context_file.revise(document, changes, owned)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import structs
 
 from tau.display import one_line
 from tau.errors import JournalRefused
@@ -29,6 +31,7 @@ from tau.journal.context_state import StateChange
 from tau.journal.contexts import CONTEXT, LESSONS, SHARED, LogPlace
 from tau.journal.lessons_file import Lesson
 from tau.journal.markdown import Markdown
+from tau.journal.noted import noted
 from tau.journal.open_items import key
 from tau.journal.wrap_consent import Parted
 from tau.journal.wrapping import WrapInvalid, WrapSession, whole
@@ -86,12 +89,12 @@ class ContextWrap:
         """
         parts = self.check(said)
         self._say_left_out(said, parts)
-        parted = wrap_consent.part(self._place, parts, said.shared, self._session.origin)
+        parted = wrap_consent.part(self._place, parts, said.shared, self._session.origin, self._state_of)
         records = context_records.records(self._place, parts, parted, self._session)
         logs = dated_log.write(self._place, records, self._day)
         for name, line in parted.told:
             self._tell(name, line)
-        self._trying(SHARED, partial(self._share, parted.shared))
+        self._trying(SHARED, partial(self._share, parted.shared, parts))
         shared = self._facts_of(SHARED)
         for name, log in logs.items():
             shown = self._place.shown(name, log)
@@ -108,10 +111,8 @@ class ContextWrap:
         part = parted.parts[name]
         extracted = self._lessons(name, part)
         listed = self._state(name, part, [] if name == SHARED else shared)
-        if self._session.origin:
-            parted.shown += self._would_graduate(name, whole_part)
-        else:
-            extracted += self._graduate(name, whole_part)
+        if not self._session.origin:
+            extracted += self._graduate(name, wrap_consent.rules_of(whole_part))
         if name != SHARED:
             self._give_up(name, parted.shared)
         self._lengths(name, log)
@@ -121,17 +122,19 @@ class ContextWrap:
         """Write what waited for the person's yes; what cannot be is in `refused`."""
         origin = self._session.origin
         later = SharedSaid(facts=wrap_consent.marked_facts(waiting.parted.later_shared.facts, origin))
-        self._trying(SHARED, partial(self._share, later))
+        self._trying(SHARED, partial(self._share, later, waiting.parts))
         shared = self._facts_of(SHARED)
-        for name, whole_part in waiting.parts.items():
+        for name in waiting.parts:
             part = wrap_consent.marked(waiting.parted.later.get(name, ContextSaid(name)), origin)
-            self._trying(name, partial(self._agree_context, part, whole_part, later, shared))
+            becoming = waiting.parted.graduates.get(name, {})
+            self._trying(name, partial(self._agree_context, part, later, shared, becoming))
 
     def _agree_context(
-        self, part: ContextSaid, whole_part: ContextSaid, later: SharedSaid, shared: Sequence[str]
+        self, part: ContextSaid, later: SharedSaid, shared: Sequence[str], becoming: Mapping[str, str]
     ) -> None:
         name = part.context
         self._lessons(name, part)
+        part = self._still_there(part)
         if part.facts or part.assumptions:
             told: list[str] = []
 
@@ -141,10 +144,21 @@ class ContextWrap:
             self._edit(name, change, ())
             for line in told:
                 self._tell(name, line)
-        if self._session.origin:
-            self._graduate(name, whole_part)
+        if becoming:
+            self._graduate(name, becoming, these_alone=True)
         if name != SHARED:
             self._give_up(name, later)
+
+    def _still_there(self, part: ContextSaid) -> ContextSaid:
+        """What was agreed to, without counts of assumptions that are none any more."""
+        there = {key(tally.text) for tally in self._tallies(part.context)}
+        kept = []
+        for each in part.assumptions:
+            if each.verdict == "corroborated" and key(each.text) not in there:
+                self._tell(part.context, f"“{whole(each.text)}” is no assumption here any more")
+            else:
+                kept.append(each)
+        return structs.replace(part, assumptions=kept)
 
     def _trying(self, name: str, write: Callable[[], object]) -> bool:
         """Whether it could be written; else it is said, and the rest goes on."""
@@ -164,6 +178,7 @@ class ContextWrap:
         """
         names = {key(name): name for name in self._session.contexts}
         parts: dict[str, ContextSaid] = {}
+        bare: list[str] = []
         for part in said.contexts:
             name = names.get(key(part.context), part.context)
             part.context = name
@@ -171,6 +186,12 @@ class ContextWrap:
                 raise WrapInvalid(f"the answer names {one_line(name)} twice")
             if name in self._session.contexts and part != ContextSaid(name):
                 parts[name] = part
+            elif name in self._session.contexts:
+                bare.append(one_line(name))
+        if not parts and bare:
+            raise WrapInvalid(
+                f"the answer names {', '.join(bare)}, and has no summary of it nor anything else"
+            )
         if not parts:
             confirmed = ", ".join(map(one_line, self._session.contexts))
             raise WrapInvalid(f"the answer says nothing of {confirmed}")
@@ -206,7 +227,8 @@ class ContextWrap:
         for lesson in wanted:
             if identity := self._learn(name, lesson):
                 written.append(identity)
-                self._tell(name, f"“{whole(lesson.title)}” is the new lesson {identity}: {lesson.rule}")
+                title = lessons_file.title(lesson.title)
+                self._tell(name, f"“{title}” is the new lesson {identity}: {lesson.rule}")
         return written
 
     def _learn(self, name: str, lesson: Lesson) -> str:
@@ -248,19 +270,26 @@ class ContextWrap:
         there = {self._place.shown(name, LESSONS): self._place.read(name, LESSONS) for name in names}
         return {shown: Markdown(data) for shown, data in there.items() if data is not None}
 
-    def _graduate(self, name: str, part: ContextSaid) -> list[str]:
+    def _graduate(self, name: str, rules: Mapping[str, str], *, these_alone: bool = False) -> list[str]:
         """Make lessons of assumptions that have cleared the threshold; only then take them out.
 
         When tau ends in between, an assumption is in both files, and taken out with the next save.
+
+        Args:
+            name: The context.
+            rules: What is to be done by them, where it was said, by `key`.
+            these_alone: Whether only those with a rule were agreed to.
         """
         data = self._place.read(name, CONTEXT)
-        rules = {key(each.text): each.rule for each in part.assumptions if each.rule}
         ids = []
         document = Markdown(data or b"")
         for tally in assumptions.held_back(document):
             self._tell(name, f"“{tally.text}” would be a lesson by now; it stays, as it has something nested")
         for tally in assumptions.graduates(document):
+            if these_alone and key(tally.text) not in rules:
+                continue
             lesson = lessons_file.of_assumption(tally, rules.get(key(tally.text), ""))
+            lesson = replace(lesson, context=noted(lesson.context, self._session.origin))
             identity = self._learn(name, lesson)
             kept = identity or lessons_file.says_already(
                 Markdown(self._place.read(name, LESSONS) or b""), lesson
@@ -273,16 +302,6 @@ class ContextWrap:
             else:
                 self._tell(name, f"“{tally.text}” became the lesson {kept}")
         return ids
-
-    def _would_graduate(self, name: str, part: ContextSaid) -> list[str]:
-        """The lessons that would be made of assumptions, a line each."""
-        rules = {key(each.text): each.rule for each in part.assumptions if each.rule}
-        document = Markdown(self._place.read(name, CONTEXT) or b"")
-        return [
-            f"{name}: the assumption “{whole(tally.text)}” becomes a lesson, with the prevention rule: "
-            f"{whole(lessons_file.of_assumption(tally, rules.get(key(tally.text), '')).rule)}"
-            for tally in assumptions.graduates(document)
-        ]
 
     def _drop(self, name: str, tally: Tally) -> str:
         stays = ""
@@ -322,24 +341,38 @@ class ContextWrap:
             self._tell(name, line)
         return listed
 
-    def _share(self, part: SharedSaid) -> None:
-        """Write what holds across contexts."""
+    def _share(self, part: SharedSaid, names: Iterable[str]) -> None:
+        """Write what holds across contexts; a fact that moves there takes along what stands behind it."""
         if part == SharedSaid():
             return
         told: list[str] = []
+        behind = self._behind(part, names)
 
         def change(document: Markdown) -> None:
             told[:] = self._state_of.items(document, part.open_items, part.done)
-            told.extend(context_state.revise(document, part.facts, ()))
+            told.extend(context_state.revise(document, part.facts, (), behind))
 
         if self._edit(SHARED, change, ()):
             self.lines.append(f"{self._place.shown(SHARED, CONTEXT)} was updated")
         for line in told:
             self._tell(SHARED, line)
 
+    def _behind(self, part: SharedSaid, names: Iterable[str]) -> dict[str, str]:
+        """What stands behind facts in the contexts that they leave, by `key`; of marks one is enough."""
+        said = {key(fact.text): fact.text for fact in part.facts if fact.text}
+        found: dict[str, str] = {}
+        for name in names:
+            document = Markdown(self._place.read(name, CONTEXT) or b"") if name != SHARED else Markdown(b"")
+            for item in context_file.facts(document):
+                this = context_file.fact_key(item)
+                if this in said and not item.holds_more:
+                    marked = said[this] + found.get(this, "")
+                    found[this] = found.get(this, "") + context_file.behind(item, marked)
+        return found
+
     def _give_up(self, name: str, shared: SharedSaid) -> None:
         """Take out of a context what has its place in the shared file now."""
-        stands = set(map(key, self._facts_of(SHARED)))
+        stands = self._facts_of(SHARED)
         moved = [fact.text for fact in shared.facts if key(fact.text) in stands]
         gone: list[str] = []
 
@@ -360,7 +393,7 @@ class ContextWrap:
 
     def _facts_of(self, name: str) -> list[str]:
         data = self._place.read(name, CONTEXT)
-        return [item.text for item in context_file.facts(Markdown(data))] if data else []
+        return context_file.fact_keys(Markdown(data)) if data else []
 
     def _tallies(self, name: str) -> list[Tally]:
         data = self._place.read(name, CONTEXT)

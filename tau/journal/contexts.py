@@ -18,7 +18,7 @@ from tau.errors import JournalRefused
 
 if TYPE_CHECKING:
     from tau.journal.markdown import Change, Keep
-    from tau.journal.saves import Save
+    from tau.journal.save import Save
 
 FOLDER = ".session-log"
 SHARED = "shared"

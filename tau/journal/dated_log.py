@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tau.errors import JournalRefused
 from tau.journal.contexts import CONTEXT, LOG_NAME, SHARED, LogPlace
-from tau.journal.markdown import Markdown, as_line
+from tau.journal.markdown import WHOLE, Markdown, as_line
 from tau.journal.open_items import RESOLVED, key
 
 LEAST_LINES, MOST_LINES = 30, 150
@@ -17,8 +17,6 @@ LONG_SESSION = 60
 """Messages, results of tools too, from which on a session has more to tell than a short log has."""
 
 _TRIES = 50
-_WHOLE = 1_000_000
-"""Characters of what is taken out of a file: nothing of it is cut."""
 
 _DONE = "> Done: "
 
@@ -79,14 +77,15 @@ def compose(record: Record, context: str, day: str, see_also: Sequence[str]) -> 
         lines += [f"> Noted after content from outside: {as_line(record.origin, 300)}", ""]
     lines += _part("Decisions made", record.decisions)
     lines += ["## Open items", *(f"- [ ] {as_line(text)}" for text in record.open_items)]
-    lines += [f"> {'As of this day' if record.open_items else 'None'}; the list is kept in {CONTEXT}", ""]
+    said = "As of this day" if record.open_items else "This session named none"
+    lines += [f"> {said}; the list is kept in {CONTEXT}", ""]
     if record.done:
         lines += [f"{_DONE}{RESOLVED.join(as_line(each.text) for each in record.done)}"]
         for each in record.done:
             lines += [">", *(f"> {line}".rstrip() for line in each.block.split("\n"))] if each.block else []
         lines += [""]
     lines += _part("Discoveries", record.discoveries)
-    lines += [line for what, text in record.taken for line in (f"> {what}: {as_line(text, _WHOLE)}", "")]
+    lines += [line for what, text in record.taken for line in (f"> {what}: {as_line(text, WHOLE)}", "")]
     if record.assumptions:
         lines += _part("Assumptions to validate", record.assumptions)[:-1]
         lines += [f"> Their tallies are kept in {CONTEXT}", ""]
@@ -229,7 +228,7 @@ def _free(there: Sequence[str], day: str) -> str:
 
 
 def _part(title: str, texts: Sequence[str]) -> list[str]:
-    return [f"## {title}", *([f"- {as_line(text)}" for text in texts] or ["None."]), ""]
+    return [f"## {title}", *([f"- {as_line(text, WHOLE)}" for text in texts] or ["None."]), ""]
 
 
 def _code(path: str) -> str:

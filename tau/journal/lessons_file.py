@@ -9,7 +9,7 @@ from datetime import date
 
 from tau.display import one_line
 from tau.journal.assumptions import Tally
-from tau.journal.markdown import Markdown, as_line
+from tau.journal.markdown import WHOLE, Markdown, as_line
 from tau.journal.open_items import key
 
 DEFAULT_PREFIX = "SL"
@@ -27,9 +27,6 @@ LONGEST_RULE = 2_000
 
 HELD_DAYS = 30
 """Days after which a lesson has held long enough for that."""
-
-_LONGEST = 20_000
-"""Characters of a field of an entry."""
 
 _PREFIX = r"(?<![\w-])([A-Za-z][A-Za-z0-9_-]{0,29}?)"
 _ENTRY = re.compile(rf"#{{2,6}}[ \t]+{_PREFIX}-(\d{{1,9}})\b[ \t]*[—–:-]*[ \t]*(.*?)[ \t#]*")
@@ -115,14 +112,20 @@ def of_assumption(tally: Tally, rule: str) -> Lesson:
 
     Args:
         tally: The assumption.
-        rule: What is to be done by it; empty when nobody said.
+        rule: What is to be done by it, as was said last; empty for what is kept with it.
     """
     held = f"An assumption that held {tally.seen}× independently"
     held += f", last {tally.last}" if tally.last else ""
     context = "; ".join([f"{held}{tally.tail}", *tally.comments])
+    rule = rule or tally.rule
     if not rule:
         rule = tally.text if _IS_RULE.match(tally.text) else f"Always count on this: {tally.text}"
     return Lesson(tally.text, context, "", tally.text, rule, graduated=True)
+
+
+def title(text: str) -> str:
+    """The title of a lesson as it is written."""
+    return as_line(" ".join(text.split()[:MOST_WORDS]), 120)
 
 
 def new_file(context: str, prefix: str) -> bytes:
@@ -259,7 +262,7 @@ def append(
     identity = f"{own_prefix}-{number:03d}"
     block = "\n".join(
         [
-            f"### {identity} — {_title(lesson.title)}",
+            f"### {identity} — {title(lesson.title)}",
             f"**Date:** {day}",
             f"**Context:** {_line(lesson.context)}",
             f"**What failed:** {_failed(lesson.failed)}",
@@ -324,14 +327,10 @@ def shown(document: Markdown, most: int) -> Sequence[str]:
     ]
 
 
-def _title(text: str) -> str:
-    return as_line(" ".join(text.split()[:MOST_WORDS]), 120)
-
-
 def _failed(text: str) -> str:
     said = " ".join(text.casefold().replace("—", "-").replace("–", "-").split()).rstrip(".")
-    return VALIDATED if said in _NOTHING_FAILED else as_line(text)
+    return VALIDATED if said in _NOTHING_FAILED else as_line(text, WHOLE)
 
 
 def _line(text: str) -> str:
-    return as_line(text, _LONGEST) if text.strip() else ""
+    return as_line(text, WHOLE) if text.strip() else ""

@@ -18,10 +18,11 @@ from pathlib import Path
 from tau.display import one_line
 from tau.errors import JournalChanged, JournalRefused
 from tau.journal.markdown_blocks import Heading, Item, Section
-from tau.journal.markdown_document import Line, Markdown, as_line
+from tau.journal.markdown_document import WHOLE, Line, Markdown, as_line
 from tau.sessions import file_system as fs
 
 __all__ = [
+    "WHOLE",
     "Change",
     "Heading",
     "Item",
@@ -187,6 +188,9 @@ def put_back(files: Sequence[PutBack], *, root: Path) -> list[Path]:
                 with suppress(OSError):
                     _became(other.path.name, folders[other.path.parent], other.before, data, its)
             raise JournalRefused(f"{one_line(str(file.path))} cannot be put back: {reason}")
+        for file in files:  # a process that ended on the way has left them
+            if (folder := folders.get(file.path.parent)) is not None:
+                fs.remove_temporary(fs.temporary_name(file.path.name), folder)
     return [file.path for file, _, _ in done]
 
 

@@ -31,6 +31,10 @@ class Line:
     text: str
 
 
+WHOLE = 1_000_000
+"""As a limit of characters: nothing is cut of what a person was shown, or of what they wrote."""
+
+
 def as_line(text: str, limit: int = 2_000) -> str:
     """A text as it may stand in an item or a paragraph: one line, which begins no block and holds no comment.
 

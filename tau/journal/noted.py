@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from tau.display import one_line
+from tau.journal.wrapping import whole
 
 _WORDS = "noted after content from outside"
 _MARK = re.compile(rf"\s*\({_WORDS}: [^()]*\)\.?\s*\Z", re.IGNORECASE)
 _LONGEST_ORIGIN = 200
-_LONGEST = 1_900
-"""Characters of what is noted, so that the mark behind it is never cut."""
 
 
 def noted(text: str, origin: str) -> str:
@@ -23,7 +22,7 @@ def noted(text: str, origin: str) -> str:
     if not origin:
         return text
     named = one_line(re.sub(r"[()<>]", " ", origin), _LONGEST_ORIGIN)
-    return f"{one_line(without_mark(text), _LONGEST)} ({_WORDS}: {named})".lstrip()
+    return f"{whole(without_mark(text))} ({_WORDS}: {named})".lstrip()
 
 
 def without_mark(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tau.journal.markdown import Item, Markdown, Section, as_line
+from tau.journal.markdown import WHOLE, Item, Markdown, Section, as_line
 from tau.journal.noted import without_mark
 
 TITLE = "Open items"
@@ -25,14 +25,16 @@ class OpenItem:
     Attributes:
         text: On one line.
         tier: One of `TIERS`; empty for an item that stands in none.
-        done: Whether it is ticked.
+        done: Whether it is ticked, with all that is nested in it.
         item: Where it stands.
+        within: What is nested in it and not ticked.
     """
 
     text: str
     tier: str
     done: bool
     item: Item
+    within: tuple[str, ...] = ()
 
     @property
     def is_longer(self) -> bool:
@@ -66,7 +68,9 @@ def items(document: Markdown) -> list[OpenItem]:
         if item.depth or not item.text.strip():
             continue
         tier = next((name for name, found in there.items() if found.body <= item.first < found.end), "")
-        listed.append(OpenItem(_flat(item.text), tier, item.checked is True, item))
+        nested = (each for each in document.items(section) if item.first < each.first <= item.last)
+        within = tuple(_flat(each.text) for each in nested if each.checked is not True)
+        listed.append(OpenItem(_flat(item.text), tier, item.checked is True and not within, item, within))
     return listed
 
 
@@ -103,7 +107,7 @@ def add(document: Markdown, text: str, tier: str) -> bool:
         return True
     if not text.strip() or any(key(each.text) == key(text) for each in items(document)):
         return False
-    _append(document, f"- [ ] {as_line(text)}", tier)
+    _append(document, f"- [ ] {as_line(text, WHOLE)}", tier)
     return True
 
 
@@ -136,10 +140,9 @@ def finished(document: Markdown, texts: Iterable[str]) -> tuple[list[OpenItem], 
     there = items(document)
     done, left = [], []
     for found in there:
-        if not found.done and key(found.text) not in wanted:
+        if found.item.checked is not True and key(found.text) not in wanted:
             continue
-        nested = [item for item in document.items() if found.item.first < item.first <= found.item.last]
-        if any(item.checked is not True for item in nested):
+        if found.within:
             left.append(f"“{found.text}” stays: something in it is still open")
             wanted.pop(key(found.text), None)
         else:

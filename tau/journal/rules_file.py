@@ -12,7 +12,11 @@ from tau.memory.entries import Source, digest
 from tau.memory.undone import Undone
 
 TITLE = "project/rules.md"
+AGAIN = " is a lesson again"
+"""Ends what is said of a lesson that had become a rule when its save is taken back."""
+
 _BECAME = ", which has held and is archived there, became a rule"
+_LONGEST = 120
 
 
 def add(desk: Desk, rule: str, *, of: str) -> list[str]:
@@ -50,7 +54,7 @@ def add(desk: Desk, rule: str, *, of: str) -> list[str]:
     session, messages = desk.said()
     entry = desk.history().change(
         {TITLE: data},
-        sentences={TITLE: f"{of}{_BECAME}: {as_line(rule, 120)}"},
+        sentences={TITLE: f"{of}{_BECAME}: {as_line(rule, _LONGEST)}"},
         source=Source(session, messages, "manual"),
         expected={TITLE: digest(before)},
     )
@@ -59,14 +63,50 @@ def add(desk: Desk, rule: str, *, of: str) -> list[str]:
     return [f"{TITLE} has a new rule; /memory undo takes it back"]
 
 
+def lesson_again(desk: Desk, line: str) -> str:
+    """What is said when a save is taken back, with what becomes of the rule of a lesson that is one again.
+
+    Args:
+        desk: The memory of the directory.
+        line: As it was kept; one that does not end with `AGAIN` is given back as it is.
+
+    Raises:
+        ConfigError: The places cannot be used.
+    """
+    if not line.endswith(AGAIN):
+        return line
+    of = f"{line.removesuffix(AGAIN)}{_BECAME}: "
+    there = [entry for entry in desk.history().entries() if not entry.undone]
+    said = [
+        (place, change.sentence.removeprefix(of))
+        for place, entry in enumerate(there)
+        for change in entry.changes
+        if change.sentence.startswith(of)
+    ]
+    where = desk.where()
+    path = one_line(str(applying.path_of(where, TITLE)))
+    try:
+        document = Markdown(applying.read(where, TITLE) or b"")
+    except OSError as error:
+        return f"{line}; look for its rule in {path}, which cannot be read: {files.reason(error)}"
+    stands = {as_line(item.text, _LONGEST) for item in document.items()}
+    newest = next(((place, rule) for place, rule in said if rule in stands), None)
+    if newest is None:
+        return line
+    if newest[0] == 0:
+        return f"{line}; its rule in rules.md: /memory undo takes it back"
+    return f"{line}; its rule stands in {path}, and memory was changed again since: take that line out there"
+
+
 def told(undone: Undone) -> list[str]:
     """What the person is told when a change of memory was taken back: a rule leaves its lesson archived."""
     sentences = [change.sentence for change in undone.entry.changes if _BECAME in change.sentence]
     return [
         *undone.lines,
         *(
-            f"{one_line(sentence.partition(_BECAME)[0])} is archived there, so its rule is in force nowhere "
-            "now: /wrap undo brings it back where nothing was saved since, else move it out of the archive"
+            f"Where {one_line(sentence.partition(_BECAME)[0])} is still archived there, its rule is in "
+            "force nowhere now: /wrap undo brings it back where nothing was saved since, else move it out of "
+            "the archive"
             for sentence in sentences
         ),
     ]

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -21,7 +20,8 @@ from tau.config.places import make_private
 from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal import markdown
-from tau.journal.markdown import Keep, PutBack
+from tau.journal.markdown import PutBack
+from tau.journal.save import Index, Save
 from tau.sessions import file_system as fs
 
 KEPT = 100
@@ -29,42 +29,6 @@ KEPT = 100
 
 _DIGITS = 8
 _INDEX = "save.json"
-
-
-class _File(msgspec.Struct, frozen=True):
-    """A file that a save changed.
-
-    Attributes:
-        path: Below the folder.
-        before: The copy of what it held; None where it was not there.
-        after: The copies of what it may hold now, the newest last.
-        parted: Whether somebody else changed it between two steps of the save.
-    """
-
-    path: str
-    before: str | None
-    after: tuple[str, ...]
-    parted: bool = False
-
-
-class _Index(msgspec.Struct):
-    """A save.
-
-    Attributes:
-        at: When, local time.
-        called: The session that was saved.
-        files: What it changed.
-        folders: Those that it made, the inner ones last; empty for the whole of it.
-        also: What else is to be said when it was taken back.
-        state: Whether it stands.
-    """
-
-    at: str
-    called: str
-    files: list[_File] = []
-    folders: list[str] = []
-    also: list[str] = []
-    state: Literal["", "undoing", "undone"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,99 +50,6 @@ class Undone:
     removed: Sequence[str]
     also: Sequence[str]
     copies: Path
-
-
-class Save:
-    """One save while it is made. Nothing is kept of one that changes nothing."""
-
-    def __init__(self, saves: Saves, at: str, called: str) -> None:
-        self._saves = saves
-        self._index = _Index(at, called)
-        self._files: dict[str, _File] = {}
-        self._folder: int | None = None
-        self._number = 0
-
-    @property
-    def wrote(self) -> bool:
-        """Whether it changed a file."""
-        return bool(self._files)
-
-    def changing(self, name: str, change: Callable[[Keep], bool]) -> bool:
-        """Keep what a change of a file puts in the place of what.
-
-        Args:
-            name: The file, below the folder.
-            change: Makes the change, and tells what it is before it is made; returns whether it was.
-
-        Raises:
-            JournalRefused: The state directory cannot be written; nothing was changed.
-        """
-        folder = self._opened()  # before the lock of the file's folder is taken, which an undo waits for
-        old = self._files.get(name)
-        missing = self._missing(name)
-
-        def keep(before: bytes | None, after: bytes) -> None:
-            first = None if before is None else _copy(name, before, folder)
-            last = _copy(name, after, folder)
-            now = _File(name, first, (last,))
-            if old is not None:
-                joins = first == old.after[-1]
-                now = _File(name, old.before, (old.after[-1], last), old.parted or not joins)
-            self._files[name] = now
-            made = [each for each in missing if each not in self._index.folders]
-            self._index.folders += made
-            self._write()
-
-        written = False
-        try:
-            written = change(keep)
-        finally:
-            if not written and self._files.get(name) is not old:
-                self._files.pop(name)
-                self._files |= {name: old} if old is not None else {}
-                with suppress(JournalRefused):  # the next step writes it
-                    self._write()
-        return written
-
-    def also(self, line: str) -> None:
-        """Have a line said when it is taken back, once it is made.
-
-        Raises:
-            JournalRefused: The state directory cannot be written.
-        """
-        if self.wrote:
-            self._saves.also(self._number, line)
-
-    def close(self) -> None:
-        """End it: each file is as the last step left it."""
-        if self._folder is None:
-            return
-        try:
-            if not self.wrote:
-                self._saves.forget(self._number)
-                return
-            self._files = {
-                name: msgspec.structs.replace(file, after=file.after[-1:])
-                for name, file in self._files.items()
-            }
-            self._write()
-        finally:
-            os.close(self._folder)
-            self._folder = None
-
-    def _missing(self, name: str) -> list[str]:
-        """The folders of a file that are not there, the outer one first."""
-        folders = ["", name.rpartition("/")[0]]
-        return [each for each in folders if not os.path.lexists(self._saves.folder / each)]
-
-    def _opened(self) -> int:
-        if self._folder is None:
-            self._number, self._folder = self._saves.begin()
-        return self._folder
-
-    def _write(self) -> None:
-        self._index.files = list(self._files.values())
-        self._saves.write(self._index, self._opened())
 
 
 class Saves:
@@ -214,7 +85,7 @@ class Saves:
         An undo that was interrupted is finished.
 
         Raises:
-            JournalRefused: There is none, a file was changed since, or it is being made. Nothing is touched.
+            JournalRefused: There is none, a file was changed since, or it is being made; no file is touched.
         """
         with self._opened() as folder:
             fcntl.flock(folder, fcntl.LOCK_EX)
@@ -223,6 +94,43 @@ class Saves:
                     if undone := self._undo(number, inner):
                         return undone
         raise JournalRefused(f"There is no save into {one_line(str(self.folder))} to take back")
+
+    def unfinished(self) -> str:
+        """When the save was made whose undo was interrupted; empty when none was.
+
+        Raises:
+            JournalRefused: The state directory cannot be used.
+        """
+        index = self._newest()
+        return index.at if index is not None and index.state == "undoing" else ""
+
+    def cut_off(self) -> str:
+        """When the newest save that stands was made, where its process ended on the way; else empty.
+
+        Raises:
+            JournalRefused: The state directory cannot be used.
+        """
+        index = self._newest()
+        return index.at if index is not None and index.state == "saving" else ""
+
+    def _newest(self) -> Index | None:
+        """The newest save that stands; None where there is none, or it is being made right now."""
+        if not self._path().is_dir():
+            return None
+        with self._opened() as folder:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            for number in sorted(_numbers(folder), reverse=True):
+                with _inner(number, folder) as inner:
+                    try:
+                        fcntl.flock(inner, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                        index = self._read(number, inner)
+                    except BlockingIOError:
+                        return None
+                    except (FileNotFoundError, JournalRefused):  # an undo says what is damaged
+                        continue
+                if index.state != "undone":
+                    return index
+        return None
 
     def begin(self) -> tuple[int, int]:
         """The number of a new save and its open folder, which holds the lock of it.
@@ -253,14 +161,17 @@ class Saves:
         """Have a line said when a save is taken back.
 
         Raises:
-            JournalRefused: The state directory cannot be used.
+            JournalRefused: The state directory cannot be used, or what it holds of the save is damaged.
         """
-        with self._opened() as folder, _inner(number, folder) as inner:
-            index = msgspec.json.decode(fs.read_file(_INDEX, inner)[0], type=_Index)
-            index.also.append(line)
-            self.write(index, inner)
+        with self._opened() as folder:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            with _inner(number, folder) as inner:
+                index = self._read(number, inner)
+                if line not in index.also:
+                    index.also.append(line)
+                    self.write(index, inner)
 
-    def write(self, index: _Index, folder: int) -> None:
+    def write(self, index: Index, folder: int) -> None:
         """Write the index of a save.
 
         Raises:
@@ -281,48 +192,76 @@ class Saves:
                 f"{one_line(str(self.folder))} is being saved into right now", "try again when that is done"
             ) from None
         try:
-            index = msgspec.json.decode(fs.read_file(_INDEX, inner)[0], type=_Index)
+            index = self._read(number, inner)
         except FileNotFoundError:
             return None  # tau ended before its first step
-        except msgspec.DecodeError as error:
-            path = one_line(str(self._path(number, _INDEX)))
-            raise JournalRefused(f"{path} is damaged, so nothing is taken back", "remove it") from error
         if index.state == "undone":
             return None
         if parted := next((file.path for file in index.files if file.parted), ""):
             raise JournalRefused(
                 f"The save of {index.at} is not taken back: {self._shown(parted)} was changed by somebody "
                 "else while it was made",
-                f"what it held before and after: {one_line(str(self._path(number)))}",
+                self._ways(number),
             )
-        resumes, index.state = index.state == "undoing", "undoing"
+        files = self._files(index, inner)
+        was, index.state = index.state, "undoing"
         self.write(index, inner)
         try:
-            changed = markdown.put_back(self._files(index, inner), root=self.folder)
+            changed = markdown.put_back(files, root=self.folder)
         except JournalRefused as error:
-            index.state = "undoing" if resumes else ""
-            self.write(index, inner)
+            index.state = was
+            with suppress(JournalRefused):  # it stays one that is not finished
+                self.write(index, inner)
             raise JournalRefused(
-                f"The save of {index.at} is not taken back: {error.message}",
-                f"what the files held before it: {one_line(str(self._path(number)))}",
+                f"The save of {index.at} is not taken back: {error.message}", self._ways(number)
             ) from error
         for name in reversed(index.folders):
             with suppress(OSError):  # something of others is in it
                 self.folder.joinpath(name).rmdir()
         index.state = "undone"
-        self.write(index, inner)
-        if not changed and not resumes:
-            return None  # its steps were kept, and then never made
+        also = list(index.also)
+        try:
+            self.write(index, inner)
+        except JournalRefused as error:
+            also.append(
+                f"That it was taken back is not noted, so /wrap undo does it once more: {error.line()}"
+            )
+        if not changed and not was:
+            return None  # all of it was taken back by hand already
         return Undone(
             index.at,
             index.called,
             [file.path for file in index.files if file.before is not None],
             [file.path for file in index.files if file.before is None],
-            index.also,
+            also,
             self._path(number),
         )
 
-    def _files(self, index: _Index, inner: int) -> list[PutBack]:
+    def _read(self, number: int, inner: int) -> Index:
+        """The index of a save.
+
+        Raises:
+            FileNotFoundError: It has none.
+            JournalRefused: It is damaged.
+        """
+        try:
+            return msgspec.json.decode(fs.read_file(_INDEX, inner)[0], type=Index)
+        except msgspec.DecodeError as error:
+            path = one_line(str(self._path(number, _INDEX)))
+            raise JournalRefused(f"{path} is damaged", self._past(number)) from error
+
+    def _ways(self, number: int) -> str:
+        """How to go on where a save is not taken back."""
+        kept = one_line(str(self._path(number)))
+        return f"what the files held before and after is in {kept}; {self._past(number)}"
+
+    def _past(self, number: int) -> str:
+        kept = one_line(str(self._path(number)))
+        return f"remove {kept} to leave that save as it is; then /wrap undo takes the one before it back"
+
+    def _files(self, index: Index, inner: int) -> list[PutBack]:
+        """What is to be put back, what was changed last first: cut short, nothing is in no file."""
+
         def held(name: str) -> bytes:
             return fs.read_file(name, inner)[0]
 
@@ -332,14 +271,15 @@ class Saves:
                 None if file.before is None else held(file.before),
                 [held(name) for name in file.after],
             )
-            for file in index.files
+            for file in reversed(index.files)
         ]
 
     def _shown(self, name: str) -> str:
         return one_line(str(self.folder / name))
 
-    def _path(self, number: int, *names: str) -> Path:
-        return self._state.joinpath(*self._names, _named(number), *names)
+    def _path(self, number: int | None = None, *names: str) -> Path:
+        of = [] if number is None else [_named(number)]
+        return self._state.joinpath(*self._names, *of, *names)
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
@@ -362,20 +302,7 @@ class Saves:
             os.close(descriptor)
 
     def _unusable(self, error: OSError) -> JournalRefused:
-        shown = one_line(str(self._state.joinpath(*self._names)))
-        return JournalRefused(f"{shown} cannot be used, so nothing was changed: {error.strerror}")
-
-
-def _copy(path: str, data: bytes, folder: int) -> str:
-    """Keep what a file holds; the name of the copy."""
-    name = f"{sha256(data).hexdigest()[:16]}-{path.rpartition('/')[2]}"
-    try:
-        if not fs.is_taken(name, folder):
-            fs.write_temporary(fs.temporary_name(name), folder, data)
-            fs.replace(fs.temporary_name(name), name, folder)
-    except OSError as error:
-        raise JournalRefused(f"What {path} held cannot be kept, so it stays: {error.strerror}") from error
-    return name
+        return JournalRefused(f"{one_line(str(self._path()))} cannot be used: {error.strerror}")
 
 
 def _numbers(folder: int) -> list[int]:

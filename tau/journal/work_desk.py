@@ -51,6 +51,7 @@ class WorkDesk:
         self.backing: Callable[[Sequence[str]], tuple[list[str], list[str]]] = _none_read
         self._news: list[str] = []
         self._sessions: WorkSessions | None = None
+        self._closed = ""
         self._lock = threading.Lock()
 
     def place(self) -> WorkPlace:
@@ -200,6 +201,7 @@ class WorkDesk:
         outcome = long_term.record(self._allowed(long_term, learned), learned.replaces)
         line = recorded(outcome)
         if outcome.kind != "there":
+            self._closed = ""
             with self._lock:
                 self._news.append(f"{line}. {UNDONE_BY}")
         return line
@@ -224,12 +226,29 @@ class WorkDesk:
     def undo(self) -> str:
         """Take back the newest change of the long-term memory. Returns what was done, in a line.
 
+        When the close of the session made it, its file is in progress again.
+
         Raises:
             TauError: There is none, or the file was changed since.
         """
         gone, back = self._long_term(self.sessions.in_use()).undo()
         said = [*_counted("taken out", gone), *_counted("put back", back)]
-        return f"Undone in {SHOWN}: {'; '.join(said) or 'it is as it was before the last change'}"
+        closed, self._closed = self._closed, ""
+        again = self.reopen(closed) if closed else ""
+        done = f"Undone in {SHOWN}: {'; '.join(said) or 'it is as it was before the last change'}"
+        return f"{done}. {again}" if again else done
+
+    def reopen(self, path: str) -> str:
+        """Take back that the close of a session set its file done. Returns what was done, in a line.
+
+        Args:
+            path: The file, from the root of the checkout. One that is not done any more is left as it is.
+        """
+        try:
+            status = self.sessions.reopen(path)
+        except TauError as error:
+            return f"{one_line(path)} is not set back: {error.line()}"
+        return f"{one_line(path)} is {status.replace('-', ' ')} again" if status else ""
 
     # Closing --------------------------------------------------------------------------------------
 
@@ -280,15 +299,18 @@ class WorkDesk:
 
         long_term = self._long_term(self.sessions.in_use())
         wrapped = work_wrap.apply(answer, long_term, self.backing, session.origin)
-        lines, refused = list(wrapped.lines), []
+        lines, refused, path = list(wrapped.lines), [], ""
         try:
             path = self.sessions.close(LogLine(session.now, "agent", f"wrapped up: {wrapped.summary}"))
         except TauError as error:
             refused.append(f"The session is not set done: {error.line()}")
         else:
             if path:
-                lines.append(f"{one_line(path)} is done: it goes at the next start")
-        return Wrapped(lines, wrapped.questions, refused, changed=wrapped.changed)
+                lines.append(
+                    f"{one_line(path)} is done: it goes at the next start, unless the session goes on"
+                )
+        self._closed = path if wrapped.changed else ""
+        return Wrapped(lines, wrapped.questions, refused, changed=wrapped.changed, closed=path)
 
     # ----------------------------------------------------------------------------------------------
 

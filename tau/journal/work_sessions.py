@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,6 +18,8 @@ from tau.journal.session_file import DATE, LAST_ACTIVE, STATUS, TASK, LogLine, W
 from tau.journal.work_log import WorkLog, path_of
 from tau.journal.work_place import FOLDER, WorkPlace, root_of
 from tau.journal.work_shown import Offer
+
+_DAY = re.compile(r"\A\d{4}-\d\d-\d\d-")
 
 OFF = (
     f"There is no work log here: the project has no {FOLDER}/ that is in use (`tau init --memory` makes one; "
@@ -186,8 +189,8 @@ class WorkSessions:
         """Take up another session's file; the one in hand is paused.
 
         Args:
-            which: Its number in the list that was shown last, the name of its file, with or without ``.md``,
-                or the name that its title says, such as ``amber`` of ``Session amber``.
+            which: Its number in the list that was shown last, the name of its file, with or without ``.md``
+                and the day, or the name that its title says, such as ``amber`` of ``Session amber``.
 
         Returns:
             What it says.
@@ -301,6 +304,26 @@ class WorkSessions:
             log.set_status(self.current, "done")
             return path_of(self.current)
 
+    def reopen(self, path: str) -> str:
+        """Take back that a file was set done. Returns its status; empty where it is not done any more.
+
+        Args:
+            path: As of `path_of`.
+
+        Raises:
+            TauError: It is not there any more, held by another conversation, or cannot be written.
+        """
+        with self.lock:
+            log, name = self._work_log(self.in_use()), path.rpartition("/")[2]
+            status = "in-progress" if name == self.current else "paused"
+            if not log.hold(name):
+                raise JournalRefused("it is written by another window of tau")
+            try:
+                return status if log.set_status(name, status, only_from="done") else ""
+            finally:
+                if name != self.current:
+                    log.release(name)
+
     # ----------------------------------------------------------------------------------------------
 
     def _work_log(self, place: WorkPlace) -> WorkLog:
@@ -345,7 +368,11 @@ class WorkSessions:
             if name in there:
                 return name
         said = {f"session {which}".casefold(), which.casefold()}
-        titled = [each for each in self._work_log(place).sessions()[0] if each.title.casefold() in said]
+        titled = [
+            each
+            for each in self._work_log(place).sessions()[0]
+            if each.title.casefold() in said or _DAY.sub("", each.name).removesuffix(".md").casefold() in said
+        ]
         if len(titled) == 1:
             return titled[0].name
         if titled:

@@ -88,8 +88,12 @@ def offered(offers: Sequence[Offer]) -> list[str]:
 
 def headline(session: WorkSession) -> str:
     """A session's file in one line."""
+    return f"{session.status or 'of unknown status'} · {named(session)}"
+
+
+def named(session: WorkSession) -> str:
+    """As `headline`, without its status."""
     said = [
-        session.status or "of unknown status",
         one_line(session.last_active, 20),
         one_line(session.task, _ENTRY) or "(no current task)",
     ]

@@ -1,19 +1,21 @@
 """What of a save into contexts waits for the person's yes: shown whole, and written only then.
 
-After content from outside, that is whatever would be believed later: facts, new assumptions, lessons. Else it
-is what would change or take out more than half of the facts of a file.
+After content from outside, that is whatever would be believed later: facts, new assumptions, lessons, and
+what would make a lesson of an assumption. Else it is what would change or take out more than half of the
+facts of a file. Each change is made on a copy first: what changes nothing is neither asked nor recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from tau.journal import assumptions, context_file, lessons_file
+from tau.journal import assumptions, context_file, context_state, lessons_file
+from tau.journal.assumptions import Tally
 from tau.journal.context_answer import AssumptionSaid, ContextSaid, FactSaid, LessonSaid, SharedSaid
-from tau.journal.context_file import FactChange
+from tau.journal.context_state import StateChange
 from tau.journal.contexts import CONTEXT, LESSONS, SHARED, LogPlace
 from tau.journal.lessons_file import Lesson
 from tau.journal.markdown import Markdown
@@ -22,6 +24,7 @@ from tau.journal.open_items import key
 from tau.journal.wrapping import waits, whole
 
 TAKEN, REPLACED, DISPROVEN = "Taken out of", "Replaced in", "Disproven, taken out of"
+MOVED = f"Moved to {SHARED}/{CONTEXT}, out of"
 _ASKED = "Waits for a yes. "
 
 
@@ -34,6 +37,7 @@ class Parted:
         shared: The same of the shared file.
         later: What waits, by context.
         later_shared: The same of the shared file.
+        graduates: Assumptions that become lessons after a yes, by context: as of `key`, with the rules shown.
         shown: What waits, a line each.
         why: Why it waits; empty when nothing does.
         told: Why something is not written at all, with its context.
@@ -45,6 +49,7 @@ class Parted:
     shared: SharedSaid
     later: dict[str, ContextSaid] = field(default_factory=dict)
     later_shared: SharedSaid = field(default_factory=SharedSaid)
+    graduates: dict[str, dict[str, str]] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
     told: list[tuple[str, str]] = field(default_factory=list)
@@ -52,7 +57,26 @@ class Parted:
     discoveries: dict[str, list[str]] = field(default_factory=dict)
 
 
-def part(place: LogPlace, parts: Mapping[str, ContextSaid], shared: SharedSaid, origin: str) -> Parted:
+class _Copies:
+    """A file as it will be: after what is written at once, and after a yes to what waits.
+
+    Attributes:
+        name: The context.
+    """
+
+    def __init__(self, place: LogPlace, name: str) -> None:
+        self.name = name
+        self.now = _read(place, name, CONTEXT)
+        self.then = Markdown(self.now.data)
+
+    def facts(self) -> tuple[list[str], list[str]]:
+        """The keys of the facts of both."""
+        return context_file.fact_keys(self.now), context_file.fact_keys(self.then)
+
+
+def part(
+    place: LogPlace, parts: Mapping[str, ContextSaid], shared: SharedSaid, origin: str, state: StateChange
+) -> Parted:
     """Part a save by what may be written at once.
 
     Args:
@@ -60,30 +84,42 @@ def part(place: LogPlace, parts: Mapping[str, ContextSaid], shared: SharedSaid, 
         parts: What the model said of each context.
         shared: What it said of the shared file.
         origin: What came from outside in the session; empty when nothing did.
+        state: What the session says of assumptions is counted by it.
 
     Raises:
         JournalRefused: A file cannot be read.
     """
     parted = Parted(dict(parts), shared)
+    files = {name: _Copies(place, name) for name in dict.fromkeys([*parts, SHARED])}
+    # the shared file is written first: what it has then is no fact of another one
+    now, later = _facts(files[SHARED], parted, shared.facts, origin, ([], []))
+    parted.shared, parted.later_shared = structs.replace(shared, facts=now), SharedSaid(facts=later)
+    owned = files[SHARED].facts()
+    last_shown, parted.shown = parted.shown, []
+    last_why, parted.why = parted.why, []
     if origin:
         parted.why.append(f"content from outside was in this session ({origin})")
     for name, said in parts.items():
-        now, later = _facts(place, parted, name, said.facts, origin)
-        parted.parts[name] = structs.replace(said, facts=now)
-        waiting = ContextSaid(name, facts=later)
-        known = _known(place, name)
-        for each in said.assumptions:
-            if each.verdict == "disproven" and key(each.text) in known:
-                quote = _taken(DISPROVEN, name, known[key(each.text)], bool(origin))
-                parted.taken.setdefault(name, []).append(quote)
+        copies, waiting = files[name], ContextSaid(name)
+        others = ([], []) if name == SHARED else owned
+        now, waiting.facts = _facts(copies, parted, said.facts, origin, others)
+        assumed, waiting.assumptions = _assumptions(copies, parted, said.assumptions, origin, state)
+        parted.parts[name] = structs.replace(said, facts=now, assumptions=assumed)
         if origin:
-            _assumptions(parted, name, said, waiting, known)
             _lessons(place, parted, name, said, waiting)
+            last_shown += _graduates(copies.then, parted, said)
+        if name != SHARED:
+            _moved(copies, parted, owned)
         if waiting != ContextSaid(name):
             parted.later[name] = waiting
-    now, later = _facts(place, parted, SHARED, shared.facts, origin)
-    parted.shared, parted.later_shared = structs.replace(shared, facts=now), SharedSaid(facts=later)
+    parted.shown += last_shown
+    parted.why += last_why
     return parted
+
+
+def rules_of(said: ContextSaid) -> dict[str, str]:
+    """What is to be done by assumptions should they become lessons, by `key`."""
+    return {key(each.text): each.rule for each in said.assumptions if each.rule}
 
 
 def marked(said: ContextSaid, origin: str) -> ContextSaid:
@@ -91,7 +127,10 @@ def marked(said: ContextSaid, origin: str) -> ContextSaid:
     return structs.replace(
         said,
         facts=marked_facts(said.facts, origin),
-        assumptions=[structs.replace(each, text=noted(each.text, origin)) for each in said.assumptions],
+        assumptions=[
+            structs.replace(each, text=noted(each.text, origin)) if each.verdict == "new" else each
+            for each in said.assumptions
+        ],
         lessons=[structs.replace(each, context=noted(each.context, origin)) for each in said.lessons],
     )
 
@@ -102,56 +141,124 @@ def marked_facts(facts: list[FactSaid], origin: str) -> list[FactSaid]:
 
 
 def _facts(
-    place: LogPlace, parted: Parted, name: str, facts: list[FactSaid], origin: str
+    copies: _Copies,
+    parted: Parted,
+    facts: list[FactSaid],
+    origin: str,
+    owned: tuple[list[str], list[str]],
 ) -> tuple[list[FactSaid], list[FactSaid]]:
     """The facts that are written at once, and those that wait."""
-    document = Markdown(place.read(name, CONTEXT) or b"")
-    there = {context_file.fact_key(item): item.text for item in context_file.facts(document)}
+    name = copies.name
+    there = _keyed(copies.now)
     changed = {key(fact.old) for fact in facts if fact.old} & there.keys()
     why = waits(len(changed), len(there), f"facts of {name}")
     if why and not origin:
         parted.why.append(why)
     later = [fact for fact in facts if origin or (why and fact.old)]
     now = [fact for fact in facts if fact not in later]
-    for fact in facts:
-        if key(fact.old) in changed:
-            what = REPLACED if fact.text else TAKEN
-            quote = _taken(what, name, there[key(fact.old)], fact in later)
-            parted.taken.setdefault(name, []).append(quote)
+    for fact in now:
+        old = _keyed(copies.now).get(key(fact.old), "")
+        if _revised(copies.now, fact, owned[0])[0] and old:
+            _take(parted, REPLACED if fact.text else TAKEN, name, old, asked=False)
+        _revised(copies.then, fact, owned[1])
     asked = []
-    for fact in later:  # on a copy: what would change nothing is not asked about
-        before = document.data
-        told = context_file.revise(document, [FactChange(fact.text, fact.old, fact.section)], ())
-        if document.data == before:
+    for fact in later:
+        old = _keyed(copies.then).get(key(fact.old), "")
+        changes, told = _revised(copies.then, fact, owned[1])
+        if not changes:
             parted.told += [(name, line) for line in told]
             continue
         asked.append(fact)
-        parted.shown.append(f"{name}: {_fact(fact, there.get(key(fact.old), ''))}")
+        parted.shown.append(f"{name}: {_fact(fact, old)}")
+        if old:
+            _take(parted, REPLACED if fact.text else TAKEN, name, old, asked=True)
         if fact.text:
             parted.discoveries.setdefault(name, []).append(fact.text)
     return now, asked
 
 
+def _moved(copies: _Copies, parted: Parted, owned: tuple[list[str], list[str]]) -> None:
+    """Note what a context gives up to the shared file."""
+    name = copies.name
+    for asked, shared in ((False, parted.shared), (True, parted.later_shared)):
+        texts = [fact.text for fact in shared.facts if key(fact.text) in owned[asked]]
+        gone = context_file.give_up(copies.then, texts)
+        if not asked:
+            gone = context_file.give_up(copies.now, texts)
+        for text in gone:
+            _take(parted, MOVED, name, text, asked=asked)
+            if asked:
+                parted.shown.append(f"{name}: the fact “{whole(text)}” moves to {SHARED}/{CONTEXT}")
+
+
 def _assumptions(
-    parted: Parted, name: str, said: ContextSaid, waiting: ContextSaid, known: Mapping[str, str]
-) -> None:
+    copies: _Copies, parted: Parted, said: list[AssumptionSaid], origin: str, state: StateChange
+) -> tuple[list[AssumptionSaid], list[AssumptionSaid]]:
+    """What is said of assumptions and counts at once, and what waits."""
     now: list[AssumptionSaid] = []
-    for each in said.assumptions:
-        if each.verdict == "disproven" and key(each.text) in known:
-            shown = f"the assumption “{whole(known[key(each.text)])}” is taken out as disproven"
-        elif each.text and key(each.text) not in known and each.verdict in ("new", "corroborated"):
-            shown = f"new assumption: {whole(each.text)}"
-        else:
+    waiting: list[AssumptionSaid] = []
+    held: set[str] = set()
+    name = copies.name
+    for one in said:
+        this = key(one.text)
+        before, trial = _tally(copies.then, this), Markdown(copies.then.data)
+        # what was outside words no rule unseen
+        each = structs.replace(one, rule="") if origin and before is not None else one
+        told = state.judge(trial, each)
+        changes, after = trial.data != copies.then.data, _tally(trial, this)
+        copies.then = trial
+        if this not in held and not (origin and changes and _is_believed_by(before, after)):
             now.append(each)
-            continue
-        waiting.assumptions.append(each)
-        parted.shown.append(f"{name}: {shown}")
-    parted.parts[name].assumptions = now
+            state.judge(copies.now, each)
+        elif not changes:
+            parted.told += [(name, line) for line in told]
+        else:
+            waiting.append(each if before else structs.replace(each, verdict="new"))
+            if shown := _assumption(each, before, after, trial, this in held):
+                parted.shown.append(f"{name}: {shown}")
+            held.add(this)
+        if before is not None and after is None:
+            _take(parted, DISPROVEN, name, before.text, asked=this in held)
+    return now, waiting
+
+
+def _is_believed_by(before: Tally | None, after: Tally | None) -> bool:
+    """Whether a change of a tally is one of what is believed: not only of how often it was seen."""
+    return before is None or after is None or (after.graduates and not before.graduates)
+
+
+def _assumption(
+    said: AssumptionSaid, before: Tally | None, after: Tally | None, document: Markdown, again: bool
+) -> str:
+    """How a change of an assumption is shown; empty where its lesson is shown instead."""
+    if before is None:
+        rule = f"; its rule, should it become a lesson: {whole(said.rule)}" if said.rule else ""
+        return f"new assumption: {whole(said.text)}{rule}"
+    text = whole(before.text)
+    if after is None:
+        return f"the assumption “{text}” is taken out as disproven"
+    if again:
+        return f"the assumption “{text}” is {said.verdict} as well"
+    return "" if after in assumptions.graduates(document) else f"the assumption “{text}” is seen once more"
+
+
+def _graduates(document: Markdown, parted: Parted, said: ContextSaid) -> list[str]:
+    """The lessons that would be made of assumptions, a line each."""
+    tallies = assumptions.graduates(document)
+    rules = rules_of(said)
+    lessons = [lessons_file.of_assumption(tally, rules.get(key(tally.text), "")) for tally in tallies]
+    shown = {key(tally.text): lesson.rule for tally, lesson in zip(tallies, lessons, strict=True)}
+    parted.graduates[said.context] = shown
+    return [
+        f"{said.context}: the assumption “{whole(tally.text)}”, seen {tally.seen}×, becomes a lesson, "
+        f"with the prevention rule: {whole(lesson.rule)}"
+        for tally, lesson in zip(tallies, lessons, strict=True)
+    ]
 
 
 def _lessons(place: LogPlace, parted: Parted, name: str, said: ContextSaid, waiting: ContextSaid) -> None:
     """Have lessons wait; those that are none, or are there, are not asked about."""
-    document = Markdown(place.read(name, LESSONS) or b"")
+    document = _read(place, name, LESSONS)
     now: list[LessonSaid] = []
     for each in said.lessons:
         lesson = Lesson(each.title, each.context, each.failed, each.fix, each.rule)
@@ -164,15 +271,28 @@ def _lessons(place: LogPlace, parted: Parted, name: str, said: ContextSaid, wait
     parted.parts[name].lessons = now
 
 
-def _known(place: LogPlace, name: str) -> dict[str, str]:
-    data = place.read(name, CONTEXT)
-    there = assumptions.tallies(Markdown(data)) if data else []
-    return {key(tally.text): tally.text for tally in there}
+def _read(place: LogPlace, name: str, file: str) -> Markdown:
+    return Markdown(place.read(name, file) or b"")
 
 
-def _taken(what: str, name: str, text: str, asked: bool) -> tuple[str, str]:
+def _keyed(document: Markdown) -> dict[str, str]:
+    return {context_file.fact_key(item): item.text for item in context_file.facts(document)}
+
+
+def _tally(document: Markdown, wanted: str) -> Tally | None:
+    return next((tally for tally in assumptions.tallies(document) if key(tally.text) == wanted), None)
+
+
+def _revised(document: Markdown, fact: FactSaid, owned: Sequence[str]) -> tuple[bool, list[str]]:
+    """Whether a fact changes anything, and what is told of it."""
+    before = document.data
+    told = context_state.revise(document, [fact], owned)
+    return document.data != before, told
+
+
+def _take(parted: Parted, what: str, name: str, text: str, *, asked: bool) -> None:
     where = f"{SHARED}/{CONTEXT}" if name == SHARED else CONTEXT
-    return f"{_ASKED if asked else ''}{what} {where}", text
+    parted.taken.setdefault(name, []).append((f"{_ASKED if asked else ''}{what} {where}", text))
 
 
 def _fact(fact: FactSaid, old: str) -> str:
@@ -190,4 +310,6 @@ def _lesson(said: LessonSaid) -> str:
         ("Fix", said.fix),
         ("Prevention rule", said.rule),
     )
-    return "; ".join([whole(said.title), *(f"{name}: {whole(text)}" for name, text in fields if text)])
+    return "; ".join(
+        [lessons_file.title(said.title), *(f"{name}: {whole(text)}" for name, text in fields if text)]
+    )

@@ -78,12 +78,17 @@ class Wrapped:
         questions: What waits for their yes.
         refused: What could not be written, a line each, naming the file.
         changed: Whether what stands in prompts was changed.
+        also: Has a line said when what this close saved is taken back; raises `TauError` when it cannot. None
+            where nothing was saved that can be.
+        closed: The path of the session's file that was set done; empty where none was.
     """
 
     lines: Sequence[str] = ()
     questions: Sequence[Question] = field(default_factory=tuple)
     refused: Sequence[str] = ()
     changed: bool = False
+    also: Callable[[str], None] | None = None
+    closed: str = ""
 
 
 def whole(text: str) -> str:

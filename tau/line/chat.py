@@ -74,9 +74,11 @@ async def _chat(
                 note(line)
             with closing(terminal(settings, conversation)) as person:
                 return await _Chat(signals, conversation, person).talk(prompt)
-        return await _Chat(signals, conversation, asking).answer(
-            piped_lines() if prompt is None else _only(prompt)
-        )
+        chat = _Chat(signals, conversation, asking)
+        try:
+            return await chat.answer(piped_lines() if prompt is None else _only(prompt))
+        finally:
+            chat.tell_lost()
 
 
 async def _only(prompt: str) -> AsyncIterator[str]:
@@ -109,6 +111,11 @@ class _Chat:
         if aside == WRAPPING != self._told_aside:
             note(f"✻ {WRAPPING}… Ctrl-C cancels")
         self._told_aside = aside
+
+    def tell_lost(self) -> None:
+        """Say what waits for the person's yes and is gone now."""
+        for line in self._conversation.lost():
+            note(line)
 
     async def answer(self, lines: AsyncIterator[str]) -> int:
         """Take each line as a message or command.
@@ -201,6 +208,7 @@ class _Chat:
         return await self._turns.run(line, show)
 
     def _farewell(self, code: int) -> int:
+        self.tell_lost()
         state = self._conversation.state
         if state.persistent and state.message_count:
             note(f"Continue with: tau chat {self._conversation.way_back()}")

@@ -22,7 +22,7 @@ from tau.memory.instructions import ProjectFile
 from tau.memory.loading import Part
 from tau.memory.places import MemoryPlaces
 from tau.memory.remembering import Foreseen, Remembered
-from tau.memory.undone import NotNewest, Undone
+from tau.memory.undone import NotNewest, Undone, UndoRefused
 
 UNDONE_BY = "/memory undo takes it back"
 """Ends what the person is told of a change, where no key does that."""
@@ -93,6 +93,7 @@ class Desk:
         self._known: dict[str, str] | None = None
         self._news: list[str] = []
         self._told: list[str] = []
+        self._refused = ""
         self._lock = threading.Lock()
         self._taking_back = threading.Lock()
 
@@ -243,24 +244,55 @@ class Desk:
             self._tell(f"{goals.line(goal)}: /goal done ends it, /goal resume goes on")
         return goal
 
-    def undo(self, only: str = "", *, anyway: bool = False) -> Undone:
+    def undo(self, only: str = "") -> Undone:
         """Take back the newest change of memory that stands.
 
         Args:
             only: The id of the change that it must be; empty for whichever it is.
-            anyway: Also where a file of it was edited by hand since; the edit is kept in the history.
 
         Raises:
-            MemoryRefused: There is none, it is another one, a file was changed since, or `bare`; nothing was
-                touched.
+            UndoRefused: A file of it was edited by hand since; nothing was touched.
+            MemoryRefused: There is none, it is another one, or `bare`; nothing was touched.
             ConfigError: As `where`.
         """
+        self._may_undo()
+        try:
+            return self.history().undo(only=only)
+        except UndoRefused as refused:
+            with self._lock:
+                self._refused = refused.entry.id
+            raise
+
+    def undo_anyway(self, only: str = "") -> Undone:
+        """Take back a change also where a file of it was edited by hand since; the history keeps the edit.
+
+        Args:
+            only: The id of the change, which must be the newest one; empty for the one that `undo` refused
+                last, so that nothing goes but what the person was shown.
+
+        Raises:
+            NotNewest: Memory was changed again since, or it was taken back; nothing was touched.
+            MemoryRefused: None was refused, an edit cannot be kept, or `bare`; nothing was touched.
+            ConfigError: As `where`.
+        """
+        self._may_undo()
+        with self._lock:
+            meant = only or self._refused
+        if not meant:
+            raise MemoryRefused(
+                "No undo was refused here that could go over an edit",
+                "/memory undo shows first what differs, where something does",
+            )
+        undone = self.history().undo(only=meant, going_over=Source(*self.said(), "edit"))
+        with self._lock:
+            self._refused = ""
+        return undone
+
+    def _may_undo(self) -> None:
         if self.bare:
             raise MemoryRefused(
                 "Nothing is undone: tau runs with --bare, which writes no memory", "`tau memory undo` does it"
             )
-        going_over = Source(*self.said(), "edit") if anyway else None
-        return self.history().undo(only=only, going_over=going_over)
 
     def tells(self, entry: Entry) -> None:
         """The person is told of this change, and that they may take it back."""

@@ -18,7 +18,7 @@ from textual.worker import WorkerFailed
 from tau.config.keys import in_force
 from tau.tui.attention import Attention
 from tau.tui.early import Early
-from tau.tui.keys import bound, key_of, rebind
+from tau.tui.keys import bound, rebind
 from tau.tui.looks import Looks
 from tau.tui.messages import EndApp
 from tau.tui.remembered import Remembered
@@ -260,11 +260,15 @@ class TauApp(App[None]):
             place = "browser" if self.is_web else "terminal"
             self._say(f"Sent {amount} to the {place}'s clipboard; it does not confirm, so paste to check")
 
-    def action_interrupt(self) -> None:
-        """With nothing selected: put the draft away, else cancel what runs, else leave at a second press."""
+    async def action_interrupt(self) -> None:
+        """With nothing selected: back, put the draft away, cancel what runs, or leave at a second press."""
         screen = self.screen
         if not isinstance(screen, ChatScreen):
-            self._say(f"{key_of(self.keys, 'back')} goes back, {key_of(self.keys, 'leave')} leaves")
+            if selected := screen.get_selected_text():
+                self.copy_to_clipboard(selected)
+                return
+            back = next(b for bs in screen._bindings.key_to_bindings.values() for b in bs if b.id == "back")
+            await self.run_action(back.action, screen)
             return
         if screen.questions.panel is not None:  # the draft lies behind it
             screen.action_cancel()

@@ -255,5 +255,7 @@ class Commands:
     async def _busy(self) -> None:
         from tau.agent.notices import BUSY
         from tau.conversation.compacting import SUMMARIZING
+        from tau.conversation.wrapping import WRAPPING, WRAPS
 
-        await self._screen.refuse(BUSY if self._screen.turns.busy else SUMMARIZING)
+        aside = WRAPS if self._screen.conversation.state.aside == WRAPPING else SUMMARIZING
+        await self._screen.refuse(BUSY if self._screen.turns.busy else aside)

@@ -260,16 +260,14 @@ class Completion:
         except TauError:  # what cannot be read is said by the command itself
             return {}
         names = [task.name for task in tasks]
-        return {
-            command: [
-                Option(
-                    f"{word} {task.name if names.count(task.name) == 1 else task.id}",
-                    f"{task.state} · {when(task.updated_at)}",
-                )
-                for task in tasks
-                if word.lower() == "show" or task.state in OPEN
-            ]
-        }
+        in_work = [task.name for task in tasks if task.state in OPEN]
+        options = []
+        for task in tasks:
+            named = in_work.count(task.name) == 1 if task.state in OPEN else names.count(task.name) == 1
+            said = [*([] if named else [task.name]), task.state, when(task.updated_at)]
+            if word.lower() == "show" or task.state in OPEN:
+                options.append(Option(f"{word} {task.name if named else task.id}", " · ".join(said)))
+        return {command: options}
 
     async def _session_options(self, present: str) -> list[Option]:
         from tau.errors import TauError

@@ -30,6 +30,11 @@ def key_of(keys: Keys, name: str) -> str:
     return listed(keys[name][:1])
 
 
+def cancelling(keys: Keys) -> str:
+    """The key that cancels what runs, as people read it; empty where there is none."""
+    return key_of(keys, "cancel") or key_of(keys, "interrupt")
+
+
 def in_use(node: DOMNode) -> Keys:
     """The keys in force in the app that a widget belongs to."""
     keys: Keys = node.app.keys  # type: ignore[attr-defined]  # every app here is a TauApp
@@ -47,10 +52,16 @@ def by_key(keys: Keys, names: Iterable[str]) -> dict[str, str]:
     return {key: name for name in names for key in keys[name]}
 
 
-def pressed(event: Key) -> str:
-    """A pressed key as settings name it: a letter is the same with Shift."""
+def done_by(event: Key, names: Mapping[str, str]) -> str:
+    """The name that a pressed key has, or none; a capital letter that is not among them is the small one.
+
+    Args:
+        event: The key.
+        names: Names by keys, of `by_key`.
+    """
     character = event.character or ""
-    return character.lower() if event.is_printable and character.isalnum() else event.key
+    key = character if event.is_printable and character.isalnum() else event.key
+    return names.get(key) or names.get(key.lower(), "")
 
 
 def bound(actions: Mapping[str, str], *, priority: Collection[str] = ()) -> list[Binding]:

@@ -33,6 +33,7 @@ async def take_back(screen: ChatScreen) -> None:
     """Take back the change of memory that was told last, and say so; where that fails, say why."""
     from tau.conversation.memories import not_undone
     from tau.errors import TauError
+    from tau.journal import rules_file
     from tau.memory.desk import Desk
 
     try:
@@ -40,5 +41,5 @@ async def take_back(screen: ChatScreen) -> None:
     except TauError as error:
         await screen.notice(not_undone(error), "warning")
     else:
-        await screen.notice("\n".join(undone.lines))
+        await screen.notice("\n".join(rules_file.told(undone)))
     screen.chat.to_end()

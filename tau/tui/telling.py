@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tau.tui.keys import key_of
+from tau.tui.keys import cancelling, key_of
 from tau.tui.taking_back import with_key
 
 if TYPE_CHECKING:
@@ -68,9 +68,11 @@ class Telling:
         """Say in the chat why something that was asked for is not done; it goes with what comes next."""
         from tau.conversation.compacting import SUMMARIZING
         from tau.conversation.own_commands import RUNS
+        from tau.conversation.wrapping import WRAPS
         from tau.tui.widgets.blocks import NoticeRow
 
-        ends, cancel = {RUNS: "stops it", SUMMARIZING: "cancels that"}, key_of(self._screen.keys, "cancel")
+        ends = {RUNS: "stops it", SUMMARIZING: "cancels that", WRAPS: "cancels that"}
+        cancel = cancelling(self._screen.keys)
         if text in ends and cancel:
             text = f"{text.removesuffix('.')}; {cancel} {ends[text]}."
         self.go_on()

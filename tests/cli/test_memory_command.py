@@ -37,6 +37,16 @@ def project_memory(tau_env: TauEnv) -> Path:
     return folder / "memory"
 
 
+def entry_ids(tau_env: TauEnv) -> list[str]:
+    """The ids of the changes in the history, the oldest first."""
+    return sorted(path.name for path in (tau_env.state / "refinements").glob("*/2*"))
+
+
+def anyway_of(refusal: str) -> str:
+    """The time that a refused undo names."""
+    return refusal.rpartition("`tau memory undo --anyway ")[2].partition("`")[0]
+
+
 def editor(tau_env: TauEnv, script: str) -> dict[str, str]:
     """An environment whose editor is a shell script; the file is its argument."""
     path = tau_env.home / "editor"
@@ -89,7 +99,7 @@ def test_history_and_diff(kept: TauEnv) -> None:
     assert len(kept.run("memory", "history", "--limit", "1").stdout.splitlines()) == 2
     text = kept.run("memory", "diff").stdout
     assert "-Use make deploy.\n+Use make ship.\n" in text
-    ids = sorted(path.name for path in (kept.state / "refinements").glob("*/2*"))
+    ids = entry_ids(kept)
     assert len(ids) == 2
     assert kept.run("memory", "diff", ids[1]).stdout == text
     assert "--- /dev/null\n+++ project/deploy.md" in kept.run("memory", "diff", ids[0]).stdout
@@ -120,7 +130,10 @@ def test_undo_walks_back_and_is_refused_over_an_edit(tau_env: TauEnv) -> None:
     assert said[5:12] == [*edit, "@@ -1,3 +1 @@", "-# Deploying", "-", "-Use make ship.", "+By hand."]
     assert "+Use make deploy." in said
     assert said[1] == f"as it is now: {path}"
-    assert "or `tau memory undo --anyway` goes over the edit, which is kept in the history" in said[-1]
+    newest = entry_ids(tau_env)[-1]
+    assert (
+        f"or `tau memory undo --anyway {newest}` goes over the edit, which is kept in the history" in said[-1]
+    )
     assert path.read_bytes() == b"By hand.\n"
     path.write_bytes(b"# Deploying\n\nUse make ship.\n")
     assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    put back project/deploy.md"]
@@ -137,7 +150,8 @@ def test_undo_goes_over_an_edit_when_told_to_and_the_edit_is_not_lost(tau_env: T
     remembered(tau_env)
     path = project_memory(tau_env) / "deploy.md"
     path.write_bytes(b"By hand.\n")
-    undone = tau_env.run("memory", "undo", "--anyway")
+    refused = tau_env.run("memory", "undo")
+    undone = tau_env.run("memory", "undo", "--anyway", anyway_of(refused.stderr))
     assert undone.returncode == 0
     back, kept = undone.stdout.splitlines()[1:]
     assert back == "    put back project/deploy.md"
@@ -148,6 +162,36 @@ def test_undo_goes_over_an_edit_when_told_to_and_the_edit_is_not_lost(tau_env: T
     assert log[1] == "    updated project/deploy.md — by hand"
     assert "+By hand." in tau_env.run("memory", "diff").stdout
     assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/deploy.md"]
+
+
+def test_anyway_takes_back_only_the_newest_change_and_only_by_its_time(tau_env: TauEnv) -> None:
+    remembered(tau_env)
+    path = project_memory(tau_env) / "deploy.md"
+    path.write_bytes(b"By hand.\n")
+    shown = anyway_of(tau_env.run("memory", "undo").stderr)
+    tau_env.scripted(
+        {"tools": [{"name": "remember", "input": {"label": "port", "content": "8000\n"}}]}, {"text": "Yes."}
+    )
+    assert tau_env.run("chat", "--name", "other", stdin=b"The port is 8000\n").returncode == 0
+    newer = tau_env.run("memory", "undo", "--anyway", shown)
+    assert (newer.returncode, newer.stdout) == (1, "")
+    assert "memory was changed again since, by session 'other' (project/port.md)" in newer.stderr
+    assert "(`tau memory undo` takes that back first)" in newer.stderr
+    for time in ("", "UTC", "1999-01-01"):
+        none = tau_env.run("memory", "undo", "--anyway", time)
+        assert (none.returncode, none.stdout) == (1, ""), time
+        assert f'There is no change of memory of "{time}"' in none.stderr
+    bare = tau_env.run("memory", "undo", "--anyway")
+    assert (bare.returncode, bare.stdout) == (2, "")
+    assert "'--anyway' requires an argument" in bare.stderr
+    assert path.read_bytes() == b"By hand.\n"
+    assert (path.parent / "port.md").read_bytes() == b"8000\n"
+    assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/port.md"]
+    assert tau_env.run("memory", "undo", "--anyway", shown).returncode == 0
+    assert path.read_bytes() == b"# Deploying\n\nUse make deploy.\n"
+    again = tau_env.run("memory", "undo", "--anyway", shown)
+    assert again.returncode == 1
+    assert again.stderr.endswith(" was taken back already\n")
 
 
 def test_it_needs_no_model_and_loads_none(tau_env: TauEnv) -> None:

@@ -382,13 +382,33 @@ def test_a_key_that_another_action_needs_is_a_warning(tau_env: TauEnv) -> None:
     assert tau_env.run("config", "check", "--profile", "p").stdout.endswith("No problems.\n")
 
 
-def test_an_action_without_a_key_is_said_and_no_problem(tau_env: TauEnv) -> None:
-    tau_env.configure('[keys]\nevents = ""\nfind = []\nsessions = "f3"\n')
+def test_actions_whose_keys_were_given_away_are_said_at_the_start(tau_env: TauEnv) -> None:
+    tau_env.configure(
+        '[keys]\nmemory-undo = "ctrl+c"\nyes = ["y", "up"]\nsessions = "f3"\nnew = ""\nback = ["esc", "f6"]\n'
+    )
+    said = [
+        f"{tau_env.user_config}:{line}: keys.{taker} took {key}, and no key does {name} any more"
+        f' (give {name} another key; keys.{name} = "" leaves it without)'
+        for line, taker, key, name in (
+            (2, "memory-undo", "Ctrl+C", "interrupt"),
+            (3, "yes", "Up", "list-up"),
+        )
+    ]
     done = tau_env.run("config", "check")
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-4:] == [
+    assert done.stdout.splitlines()[2:] == [
+        *(f"warning: {line}" for line in said),
+        "note: no key does new: keys.new is empty",
+    ]
+    assert tau_env.run("config", "show").stderr.splitlines() == [f"tau: {line}" for line in said]
+
+
+def test_an_action_without_a_key_is_said_and_no_problem(tau_env: TauEnv) -> None:
+    tau_env.configure('[keys]\nevents = ""\nfind = []\n')
+    done = tau_env.run("config", "check")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-3:] == [
         "note: no key does find: keys.find is empty",
-        "note: no key does new: keys.new is not set, and sessions took F3",
         "note: no key does events: keys.events is empty",
         "No problems.",
     ]

@@ -131,6 +131,10 @@ def test_a_byte_order_mark_is_accepted(desk: Desk) -> None:
         ("[keys]\nhelp = '?'\n", "2: keys.help names ?, which could not be typed any more"),
         ("[keys]\nyes = 'Shift+Y'\n", "2: keys.yes names Shift+Y; what is typed is named without Shift"),
         ("[keys]\nyes = 'Ctrl+Enter'\n", "2: keys.yes names Ctrl+Enter, which never answers a question"),
+        (
+            "[keys]\nback = 'Backspace'\n",
+            "2: keys.back names Backspace, without which what is typed could not be edited",
+        ),
         ("[keys]\nyes = 'space'\n", "2: keys.yes names space, which never answers a question"),
     ],
 )

@@ -25,6 +25,7 @@ from tau.config.keys import KeyProblem, in_force, left_without, listed, not_give
         ("Ctrl+Alt+Up", "alt+ctrl+up"),
         ("ctrl+space", "ctrl+space"),
         ("tab", "tab"),
+        ("Ctrl+G", "ctrl+g"),
     ],
 )
 def test_keys_are_read_as_people_write_them(written: str, key: str) -> None:
@@ -32,7 +33,8 @@ def test_keys_are_read_as_people_write_them(written: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["", "x", "X", "shift+x", "space", "ctrl", "ctrl+", "hyper+x", "f25", "ctrl+m"]
+    "written",
+    ["", "x", "X", "É", "shift+x", "backspace", "left", "space", "ctrl", "ctrl+", "hyper+x", "f25", "ctrl+m"],
 )
 def test_what_is_no_key_or_would_take_a_letter_away_is_refused(written: str) -> None:
     with pytest.raises(KeyProblem):
@@ -142,6 +144,25 @@ def test_what_takes_a_letter_is_where_nothing_is_typed() -> None:
                     read_key(letter, action)
             else:
                 assert read_key(letter, action) in ("x", "7", "slash")
+
+
+def test_a_capital_letter_is_another_key_than_the_small_one() -> None:
+    settings = {"memory-edit": "E", "block-copy": "E", "yes": "Y", "always": "y"}
+    assert twice(settings) == []
+    keys = in_force(settings)
+    assert {name: keys[name] for name in settings} == {name: (key,) for name, key in settings.items()}
+    assert keys["block-resend"] == ("e",)
+    assert listed(["E", "e", "ctrl+e"]) == "E, e, Ctrl+E"
+
+
+@pytest.mark.parametrize("key", ["backspace", "delete", "left", "right", "home", "end"])
+def test_a_key_that_edits_what_is_typed_is_for_places_where_nothing_is(key: str) -> None:
+    for name in ("send", "earlier", "palette", "help", "find-stay", "into-prompt"):
+        if (name, key) != ("palette", "end"):  # where the prompt is not in use, End is the conversation's
+            with pytest.raises(KeyProblem, match="without which what is typed could not be edited"):
+                read_key(key, BY_NAME[name])
+    assert read_key(key, BY_NAME["block-copy"]) == key
+    assert read_key(f"ctrl+{key}", BY_NAME["send"]) == f"ctrl+{key}"
 
 
 @given(

@@ -263,6 +263,41 @@ def test_a_tier_set_for_a_server_does_not_hold_for_another_of_its_name(desk: Des
     assert (docs.command, docs.tiers) == ("theirs", {})
 
 
+def test_what_is_wrong_in_what_needs_trust_stops_nothing_before_that(desk: Desk) -> None:
+    text = """
+[keys]
+new = "ctl+o"
+events = "f7"
+[models.default]
+provider = 3
+context_window = 9000
+[mcp.docs]
+url = "nowhere"
+[profiles.p.memory]
+refine = "often"
+"""
+    project = desk.project(text)
+    loaded = desk.load(profile="p")
+    assert loaded.settings.keys == {}
+    assert loaded.settings.models["default"].context_window == 9000
+    assert loaded.settings.mcp == {}
+    assert loaded.warnings[0].startswith(f"{project}:3: keys.new names no key: 'ctl+o'")
+    assert loaded.warnings[-1].startswith(
+        f"{project} sets keys.new, models.default.provider, mcp.docs, profiles.p.memory.refine, keys.events;"
+        " ignored until you trust this directory: "
+    )
+    Trust(loaded.settings.places).add(desk.repository)
+    assert desk.error().startswith(f"{project}:3: keys.new names no key")
+
+
+@pytest.mark.parametrize(
+    "text", ["[approvals]\ndeny = 3\n", "[approvals]\ndeni = ['shell']\n", "[agent]\nwindow_size = 0\n"]
+)
+def test_what_is_wrong_in_what_counts_or_guards_is_an_error_before_trust(desk: Desk, text: str) -> None:
+    project = desk.project(text)
+    assert desk.error().startswith(f"{project}:2: ")
+
+
 @pytest.mark.parametrize("trusted", [False, True])
 def test_a_projects_file_never_sets_the_keys_that_answer_a_question(desk: Desk, *, trusted: bool) -> None:
     """Else the key that a person presses for no could approve."""

@@ -203,6 +203,35 @@ async def test_an_undo_over_a_hand_edit_is_shown_first_and_loses_nothing(bench: 
         assert isinstance(await conversation.command("/memory undo sometimes"), Refused)
 
 
+async def test_anyway_takes_back_only_the_change_whose_edits_were_shown(bench: Refined) -> None:
+    bench.proposes([wrote("project/build.md", "Build with make all.")])
+    async with bench.open(name="amber") as conversation:
+        await say(conversation, "We build with make all")
+        before = bench.files()
+        await refine(conversation)
+        path = bench.path("project/build.md")
+        path.write_text("Build with make.\n")
+        nothing = await conversation.command("/memory undo anyway")
+        assert isinstance(nothing, Refused)
+        assert nothing.line.startswith("No undo was refused here that could go over an edit")
+        refused = await conversation.command("/memory undo")
+        assert isinstance(refused, Refused)
+        assert "+Build with make." in refused.line
+        bench.desk.remember("other", "from another window", replace=False, origin="")
+        other = bench.path("project/other.md")
+        newer = await conversation.command("/memory undo anyway")
+        assert isinstance(newer, Refused)
+        assert "memory was changed again since, by session 'none' (project/other.md)" in newer.line
+        assert other.exists()
+        assert path.read_text() == "Build with make.\n"
+        assert (await lines(conversation, "/memory undo"))[1] == "    removed project/other.md"
+        assert (await lines(conversation, "/memory undo anyway"))[1] == "    removed project/build.md"
+        assert bench.files() == before
+        again = await conversation.command("/memory undo anyway")
+        assert isinstance(again, Refused)
+        assert again.line == nothing.line
+
+
 async def test_the_model_has_no_tools_and_sees_session_files_and_focus(bench: Refined) -> None:
     bench.steps["default"] = [
         {"tools": [{"name": "list_files", "input": {"path": "."}}]},

@@ -10,6 +10,7 @@ import msgspec
 
 from tau.agent import sorter
 from tau.conversation import Conversation, refining
+from tau.conversation.state import MemoryListing
 from tests.conversation.conftest import say
 from tests.conversation.test_compaction import side_requests
 from tests.conversation.test_refine import Refined, bench, lines, refine
@@ -121,6 +122,37 @@ async def test_a_line_that_no_file_may_hold_does_not_stop_the_others(bench: Refi
             await say(conversation, text)
         await refine(conversation)
     assert kept(bench) == f"- {RULE}\n".encode()
+
+
+async def test_a_file_that_cannot_be_added_to_is_said_before_the_model_is_asked(bench: Refined) -> None:
+    bench.side = answers({RULE: '"rule"'})
+    path = bench.path(sorter.FILE)
+    secret = f"# Mine\n\nThe key is sk-ant-api03-{'A' * 80}\n"
+    path.write_text(secret)
+    async with bench.open() as conversation:
+        await made_small(conversation)
+        await say(conversation, RULE)
+        said = await refine(conversation)
+        assert said == (
+            f"Memory was not refined: {sorter.FILE}, where it would be kept, holds what looks like a secret "
+            f"in line 3, so nothing is written there (`tau memory edit {sorter.FILE}` opens it; take the "
+            "secret out, then /refine again)"
+        )
+        assert path.read_text() == secret
+        path.unlink()
+        path.symlink_to(bench.root / "elsewhere.md")
+        assert await refine(conversation) == (
+            f"Memory was not refined: {sorter.FILE}, where it would be kept, is there but cannot be read "
+            "(/memory says why)"
+        )
+        listed = await conversation.command("/memory")
+        assert isinstance(listed, MemoryListing)
+        assert f"{path} cannot be read: a symbolic link, which is never followed" in listed.lines
+        assert asked(bench) == []
+        path.unlink()
+        await refine(conversation)
+    assert kept(bench) == f"- {RULE}\n".encode()
+    assert asked(bench) == [RULE]
 
 
 async def test_the_model_is_shown_the_focus_and_examples_and_no_memory(bench: Refined) -> None:

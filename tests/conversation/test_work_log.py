@@ -496,8 +496,7 @@ async def test_work_that_is_dropped_is_done_and_can_be_resumed_until_the_next_st
         await say(conversation, "Something else")
         await ask(conversation, "/work")
         said = await ask(conversation, "/work drop 1")
-        assert said[0].startswith("Set done: paused")
-        assert "Fix the job" in said[0]
+        assert said[0] == f"Set done: {first.stem[:10]} · Fix the job  ({first.name})"
         assert said[1].endswith(f"until then /work resume {first.stem} takes it up")
         assert status(first) == "done"
         assert "Nothing else is paused or in progress" in await ask(conversation, "/work")
@@ -509,6 +508,22 @@ async def test_work_that_is_dropped_is_done_and_can_be_resumed_until_the_next_st
     async with logged.open() as conversation:
         await say(conversation, "again")
         assert first not in files(logged.root)
+
+
+async def test_a_file_without_a_title_is_meant_by_its_name_without_the_day(logged: Bench) -> None:
+    folder = logged.root / ".memory" / "session"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("2026-11-01-hand", "2026-11-01-twin", "2026-11-02-twin"):
+        (folder / f"{name}.md").write_text("Status: paused\nCurrent Task: By hand\n")
+    async with logged.open(name="amber") as conversation:
+        await say(conversation, "Something else")
+        assert (await ask(conversation, "/work resume hand"))[0].endswith("(2026-11-01-hand.md)")
+        two = await conversation.command("/work resume Twin")
+        assert isinstance(two, Refused)
+        assert "name one: 2026-11-02-twin.md, 2026-11-01-twin.md" in two.line
+        none = await conversation.command("/work resume and")
+        assert isinstance(none, Refused)
+        assert 'There is no session file "and"' in none.line
 
 
 async def test_memory_names_the_long_term_memory_that_stands_in_every_prompt(logged: Bench) -> None:

@@ -840,7 +840,7 @@ async def test_nothing_else_begins_while_files_are_written(bench: Logged) -> Non
             ran = conversation.state
             assert ran.busy
             await conversation.cancel()
-            with pytest.raises(TauError, match="being summarized"):
+            with pytest.raises(TauError, match="being wrapped up"):
                 await conversation.new()
             assert not wrapping.done()
             fcntl.flock(held, fcntl.LOCK_UN)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import subprocess
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,11 @@ import pytest
 from tau.conversation import Conversation
 from tau.conversation.state import Said
 from tau.journal import markdown
+from tau.journal.work_desk import WorkDesk
 from tau.memory.desk import Desk
 from tests.conversation.conftest import say
 from tests.conversation.test_wrap import (
+    FULL,
     LEARNED,
     TEXT,
     TODAY,
@@ -48,7 +52,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logged:
 
 def bytes_of(bench: Logged) -> dict[str, bytes]:
     """All that is in the session log."""
-    return {str(path.relative_to(bench.log)): path.read_bytes() for path in bench.log.rglob("*.md")}
+    return {
+        str(path.relative_to(bench.log)): path.read_bytes() for path in bench.log.rglob("*") if path.is_file()
+    }
 
 
 def has_state(bench: Logged) -> None:
@@ -170,7 +176,7 @@ async def test_after_content_from_outside_what_would_be_believed_waits_for_a_yes
         assert "shared/context.md" not in files
         assert "ACME-001" not in files["acme/LESSONS.md"]
         assert "- [ ] call Ann" in context
-        assert f"- {TEXT} — seen 3×" in context, "what is there already is counted"
+        assert f"- {TEXT} — {TALLY}" in context, "what would make a lesson of it is not counted"
         log = files[f"acme/{TODAY}.md"]
         assert f"> Waits for a yes. Taken out of context.md: {LONG}\n" in log
         assert f"- New: {LONG}\n" in log, "the log has it, whatever is answered"
@@ -186,7 +192,10 @@ async def test_after_content_from_outside_what_would_be_believed_waits_for_a_yes
             f"    acme: new assumption: Perhaps {LONG}",
             f"    acme: new lesson: Deploy; What failed: By hand; Fix: Run it; Prevention rule: {rule}",
             "    shared: new fact: VPN is needed",
-            f"    acme: the assumption “{TEXT}” becomes a lesson, with the prevention rule: Always wait",
+            (
+                f"    acme: the assumption “{TEXT}”, seen 3×, becomes a lesson, "
+                "with the prevention rule: Always wait"
+            ),
         ]
         saved = bytes_of(bench)
         said = await whole(conversation, "/wrap yes")
@@ -198,8 +207,10 @@ async def test_after_content_from_outside_what_would_be_believed_waits_for_a_yes
         assert f"- New: {LONG} {mark}\n" in context.replace("\r", "")
         assert f"- Perhaps {LONG} {mark} — seen 1×" in context
         assert f"- VPN is needed {mark}\n" in files["shared/context.md"]
-        assert f"**Context:** {mark}" in files["acme/LESSONS.md"]
-        assert TEXT in files["acme/LESSONS.md"]
+        _, deploy, graduated = files["acme/LESSONS.md"].split("\n### ")
+        assert f"**Context:** {mark}\n" in deploy
+        assert graduated.startswith(f"ACME-002 — {TEXT}\n")
+        assert f", last {TODAY} {mark}\n" in graduated
         assert TEXT not in context
         await lines(conversation, "/wrap undo")
         assert bytes_of(bench) == saved, "what was agreed to is a change of its own"
@@ -386,23 +397,159 @@ async def test_what_a_tool_was_refused_is_not_recorded_at_the_close_without_a_ye
     assert "- Likes tea\n" in long_term.read_text()
 
 
-async def test_a_standing_rule_that_is_taken_back_leaves_no_lesson_unsaid(bench: Logged) -> None:
+async def becomes_a_rule(bench: Logged, conversation: Conversation) -> Path:
+    """Have a lesson become a rule; returns the file of rules."""
+    await say(conversation, "Go on")
+    await lines(conversation, "/wrap acme")
+    await lines(conversation, "/wrap yes")
+    rules = Desk(bench.settings()).where().memory / "rules.md"
+    assert "- Never guess\n" in rules.read_text()
+    return rules
+
+
+def has_lesson(bench: Logged) -> Path:
     old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
     lessons = bench.has("acme") / "LESSONS.md"
     lessons.write_text(f"# Lessons\n\n### SL-001 — t\n**Date:** {old}\n**Prevention rule:** Never guess\n")
     bench.saves(part("acme", compact=[{"id": "SL-001"}]))
+    return lessons
+
+
+AGAIN = "SL-001 of .session-log/acme/LESSONS.md is a lesson again"
+
+
+async def test_a_standing_rule_that_is_taken_back_leaves_no_lesson_unsaid(bench: Logged) -> None:
+    lessons = has_lesson(bench)
+    before = lessons.read_text()
     async with bench.open() as conversation:
-        await say(conversation, "Go on")
-        await lines(conversation, "/wrap acme")
-        before = lessons.read_text()
-        await lines(conversation, "/wrap yes")
-        rules = Desk(bench.settings()).where().memory / "rules.md"
-        assert "- Never guess\n" in rules.read_text()
+        await becomes_a_rule(bench, conversation)
         said = await lines(conversation, "/memory undo")
         assert said[-1].startswith(
-            "SL-001 of .session-log/acme/LESSONS.md is archived there, so its rule is in force nowhere now: "
-            "/wrap undo brings it back"
+            "Where SL-001 of .session-log/acme/LESSONS.md is still archived there, its rule is in force "
+            "nowhere now: /wrap undo brings it back"
         )
         said = await lines(conversation, "/wrap undo")
-        assert said[-1] == "SL-001 is a lesson again; its rule in rules.md: /memory undo takes it back"
+        assert said[-1] == AGAIN  # its rule is gone: what /memory undo would take back is something else
         assert lessons.read_text() == before
+
+
+async def test_a_lesson_that_is_one_again_says_how_its_rule_is_taken_back(bench: Logged) -> None:
+    has_lesson(bench)
+    async with bench.open() as conversation:
+        rules = await becomes_a_rule(bench, conversation)
+        said = await lines(conversation, "/wrap undo")
+        assert said[-1] == f"{AGAIN}; its rule in rules.md: /memory undo takes it back"
+        await lines(conversation, "/memory undo")
+        assert not rules.exists()
+
+
+async def test_a_rule_below_a_newer_change_of_memory_is_not_said_to_be_undone_by_memory_undo(
+    bench: Logged,
+) -> None:
+    has_lesson(bench)
+    async with bench.open() as conversation:
+        rules = await becomes_a_rule(bench, conversation)
+        Desk(bench.settings()).remember("project/precious", "Ada signs", replace=False, origin="")
+        said = await lines(conversation, "/wrap undo")
+    assert said[-1] == (
+        f"{AGAIN}; its rule stands in {rules}, and memory was changed again since: take that line out there"
+    )
+
+
+@pytest.mark.parametrize("learned", [[LEARNED], []])
+async def test_an_undone_wrap_leaves_its_work_open(bench: Logged, learned: list[dict[str, str]]) -> None:
+    long_term = has_memory(bench)
+    before = long_term.read_text()
+    bench.has("acme")
+    answer = {"memory": {"lessons": learned}, "session_log": {"contexts": [part("acme")]}}
+    bench.side = [{"text": json.dumps(answer)}]
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        await lines(conversation, "/todo new Ship it")
+        said = await lines(conversation, "/wrap acme")
+        (file,) = (bench.root / ".memory" / "session").glob("*.md")
+        done = f".memory/session/{file.name} is done: it goes at the next start, unless the session goes on"
+        assert done in said
+        said = await lines(conversation, "/wrap undo")
+        assert f".memory/session/{file.name} is in progress again" in said
+        if learned:
+            assert said.index("/work undo takes back what the same /wrap wrote into .memory/") > 0
+            await lines(conversation, "/work undo")
+            assert long_term.read_text() == before
+    assert any(file.name in line for line in WorkDesk(bench.settings()).begin())
+    assert file.exists()
+
+
+async def test_work_undo_opens_the_work_again_that_a_wrap_of_memory_alone_closed(bench: Logged) -> None:
+    has_memory(bench)
+    bench.side = [{"text": json.dumps({"memory": {"lessons": [LEARNED]}})}]
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        await lines(conversation, "/wrap")
+        (file,) = (bench.root / ".memory" / "session").glob("*.md")
+        assert "done" in file.read_text()
+        (said,) = await lines(conversation, "/work undo")
+        assert said.endswith(f".memory/session/{file.name} is in progress again")
+
+
+async def test_what_waits_is_not_forgotten_by_another_wrap_and_said_when_tau_ends(bench: Logged) -> None:
+    has_state(bench)
+    reads_a_file(bench)
+    bench.saves(part("acme", facts=[{"text": "VPN is needed"}]))
+    async with bench.open() as conversation:
+        assert conversation.lost() == []
+        await say(conversation, "Read the page")
+        await lines(conversation, "/wrap acme")
+        said = await lines(conversation, "/wrap web")
+        assert said[-1].startswith("An earlier save still has something waiting for your yes: /wrap no ends")
+        said = await lines(conversation, "/wrap no")
+        assert said[-1].startswith("What an earlier save has waiting for your yes still waits: /wrap yes")
+        head, question = conversation.lost()
+        assert head == "Not written, since tau ended before your /wrap yes, and kept nowhere:"
+        assert question.endswith("\n    acme: new fact: VPN is needed")
+        await lines(conversation, "/wrap yes")
+        assert conversation.lost() == []
+        said = await lines(conversation, "/wrap web")
+        assert not any("still" in line for line in said)
+        assert await lines(conversation, "/wrap no") == ["Nothing was saved, and no context was begun"]
+
+
+CUT_OFF = """
+import os, sys
+from pathlib import Path
+from tau.journal.contexts import LogPlace
+from tau.journal.saves import Saves
+def hook(event, args):
+    if event == "os.link" and args[0] == ".LESSONS.md.tmp":
+        os._exit(9)
+sys.addaudithook(hook)
+folder = Path(sys.argv[2])
+with Saves(Path(sys.argv[1]), folder).saving("2026-01-15 10:00", "amber") as save:
+    place = LogPlace(folder, there=True, save=save)
+    place.create("acme", "2026-01-15.md", data=b"# Log")
+    place.create("acme", "LESSONS.md", data=b"# Lessons")
+"""
+
+
+async def test_a_save_that_was_cut_off_is_said_until_it_is_taken_back_whole(bench: Logged) -> None:
+    bench.has("acme")
+    before = bytes_of(bench)
+    state = bench.settings().places.state
+    ran = subprocess.run([sys.executable, "-c", CUT_OFF, str(state), str(bench.log)], check=False)
+    assert ran.returncode == 9
+    assert {*bytes_of(bench)} - {*before} == {"acme/2026-01-15.md", "acme/.LESSONS.md.tmp"}
+    said = "The save of 2026-01-15 10:00 was cut off: /wrap undo takes back what there is of it"
+    bench.saves(FULL)
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        assert said in conversation.state.tool_problems
+        assert said in await lines(conversation, "/load acme")
+        asked = await lines(conversation, "/wrap acme")
+        assert asked[0] == said
+        assert asked[1].startswith("Nothing was saved; /wrap yes saves it there all the same")
+        await lines(conversation, "/wrap no")
+        await lines(conversation, "/wrap undo")
+        assert bytes_of(bench) == before
+        assert said not in await lines(conversation, "/load acme")
+        said_now = await lines(conversation, "/wrap acme")
+        assert any(line.startswith("Saved session log") for line in said_now)

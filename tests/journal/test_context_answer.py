@@ -45,6 +45,7 @@ def test_secrets_and_what_no_text_has_are_taken_out() -> None:
         (answer(assumptions=[{"text": "a", "verdict": "proven"}]), "verdict"),
         (answer(decisions="one"), "decisions"),
         (answer(decisions=["x"] * 201), "list of 201 entries"),
+        (answer(facts=[{"text": "y" * 20_001}]), r"text of 20,001 characters, more than 20,000: “yyy"),
         (json.loads('{"contexts": ' + "[" * 700 + "]" * 700 + "}"), "nested more than 30 deep"),
     ],
 )

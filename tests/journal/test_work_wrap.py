@@ -77,7 +77,7 @@ def test_what_the_scans_find_is_written_as_one_change_and_the_session_is_done(ch
         "Pruned from Preferences: stale — done today",
         f"{missing} (give it as it stands in long-term.md)",
         ".memory/long-term.md was changed. /work undo takes it back",
-        ".memory/session/2026-08-12-amber.md is done: it goes at the next start",
+        ".memory/session/2026-08-12-amber.md is done: it goes at the next start, unless the session goes on",
     ]
     assert checkout.long_term.read_text() == (
         "## Preferences\n\n- old\n- the port is 9000\n- kept\n\n## Corrections\n\n- smaller changes\n\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import time
@@ -210,3 +211,20 @@ def test_a_reader_that_goes_away_mid_turn_ends_the_run_quietly(tau_env: TauEnv) 
     assert process.wait(timeout=30) == 0
     assert said == b""
     assert "go on for ever" in tau_env.run("sessions", "show", "left").stdout
+
+
+def test_what_waited_for_a_yes_is_said_when_the_input_ends(tau_env: TauEnv) -> None:
+    (tau_env.directory / "page.txt").write_text("Port 9")
+    said = {"contexts": [{"context": "acme", "summary": "Read.", "facts": [{"text": "Port 9"}]}]}
+    side = tau_env.home / "side.json"
+    side.write_text(json.dumps([{"text": json.dumps({"session_log": said})}]))
+    call = {"name": "read_file", "input": {"path": "page.txt"}, "id": "t1"}
+    tau_env.scripted({"tools": [call]}, {"text": "Read."}, more=f'side_script = "{side}"\n')
+    (tau_env.directory / ".git").mkdir()
+    assert tau_env.run("trust").returncode == 0
+    done = tau_env.run("chat", stdin=b"read it\n/wrap acme\n/wrap yes\n")
+    assert (
+        "Not written, since tau ended before your /wrap yes, and kept nowhere:\n"
+        "Waits for your yes, since content from outside was in this session (read_file):\n"
+        "    acme: new fact: Port 9"
+    ) in done.stderr

@@ -206,6 +206,21 @@ async def test_names_of_tasks_are_arguments(start: Start) -> None:
         assert len(choices(tau)) == 1, "what is completed cannot be completed again"
 
 
+async def test_of_tasks_of_one_name_the_open_one_is_offered_by_it(start: Start) -> None:
+    async with start() as tau:
+        desk = TaskDesk(tau.screen.settings)
+        old = desk.create("langs").task
+        desk.complete(old.id)
+        new = desk.create("langs").task
+        await write(tau, "/tasks show la", shows="show langs")
+        await tau.pilot.press("tab")
+        await tau.until(lambda: tau.screen.prompt.text == "/tasks show langs", "the name")
+        await tau.pilot.press("ctrl+u")
+        await write(tau, "/tasks show ", shows=f"show {old.id}")
+        await tau.shows("langs · completed")
+        assert new.id not in tau.text()
+
+
 async def answered(tau: Running, typed: str) -> None:
     """Type, and wait until it is known what the list has for it."""
     await completing(tau)

@@ -233,6 +233,31 @@ async def test_keys_of_memory_can_be_letters(start: Start, given: Make, work: Pa
         await tau.shows("Undone:")
 
 
+async def test_capital_letters_are_keys_in_memory_and_on_blocks(
+    start: Start, given: Make, store: SessionStore, work: Path
+) -> None:
+    record(store, "one", [said("hello there"), answered("`x = 1`")], directory=str(work), title="One")
+    settings = given({"other-side": "f6", "memory-undo": "U", "block-copy": "C"})
+    write(settings, "style", "Short sentences.")
+    async with start(settings=settings, size=(120, 40), resume="one") as tau:
+        press = tau.pilot.press
+        await press("alt+m")
+        await on(tau, MemoryScreen)
+        await press("f6")
+        await tau.shows("U undo")
+        await press("u")
+        await tau.pilot.pause()
+        assert "Undone:" not in tau.text()
+        await press("U")
+        await tau.shows("Undone:")
+        await press("escape", "alt+up", "alt+up")
+        await tau.shows("C copy")
+        await press("C")
+        await tau.shows("7 characters")
+        await press("c")
+        await tau.until(lambda: tau.screen.prompt.text == "c", "the draft's")
+
+
 async def test_keys_of_the_find_bar(start: Start, given: Make, store: SessionStore, work: Path) -> None:
     record(store, "long", exchanges(30), directory=str(work), title="A long one")
     keys = {**LISTS, "find-before": "f6", "find-stay": "f7", "find": "ctrl+e"}
@@ -452,3 +477,9 @@ async def test_no_list_is_a_trap_whatever_takes_its_keys(start: Start, given: Ma
         await tau.shows("Esc back")
         await tau.pilot.press("escape")
         await tau.until(lambda: tau.app.screen is tau.screen, "back")
+
+
+async def test_the_start_page_says_whole_how_to_leave_where_there_is_little_room(start: Start) -> None:
+    async with start(size=(50, 20)) as tau:
+        await tau.shows("leave, nothing is lost")
+        await tau.shows("F1 help")

@@ -167,7 +167,7 @@ async def test_a_rule_that_is_taken_back_says_that_its_lesson_is_in_force_nowher
         )
         await tau.pilot.press("ctrl+t")
         await tau.shows("removed project/rules.md")
-        await tau.shows(f"Where {lesson} is still archived there, its rule is in force nowhere now: /wrap undo")
+        await tau.shows(f"Where {lesson} is still archived there, its rule is in force nowhere")
 
 
 @pytest.mark.parametrize(("keys", "said"), [("ctrl+y", "Ctrl+Y"), ("", "/memory undo")])

@@ -13,6 +13,8 @@ from tau.config.settings import ModelSettings, Settings
 from tau.config.trust import Trust
 from tau.journal import durable
 from tau.memory.desk import Desk
+from tests.conftest import TauEnv
+from tests.terminal import Open
 from tests.tui.conftest import Running, Start
 from tests.tui.test_compaction import joined
 
@@ -58,6 +60,45 @@ async def test_esc_stops_it_and_what_waited_is_sent(start: Start, closing: Calla
         await tau.turn("second")
         assert "The wrap-up was cancelled; nothing was written" in tau.text()
     assert logs(settings) == []
+
+
+async def test_what_is_refused_meanwhile_says_what_goes_on(
+    start: Start, closing: Callable[..., Settings]
+) -> None:
+    async with start(settings=closing(chunks=2, delay=60)) as tau:
+        await tau.turn("first")
+        await tau.send("/wrap acme")
+        await tau.shows("Wrapping up…")
+        await tau.send("/new")
+        await tau.shows("The session is being wrapped up; Esc cancels that.")
+        assert "being summarized" not in tau.text()
+        await tau.pilot.press("escape")
+        await tau.shows("The wrap-up was cancelled; nothing was written")
+
+
+def test_what_waited_for_a_yes_is_said_at_leaving(tau_env: TauEnv, terminal: Open) -> None:
+    (tau_env.directory / "page.txt").write_text("Port 9")
+    said = {"contexts": [{"context": "acme", "summary": "Read.", "facts": [{"text": "Port 9"}]}]}
+    side = tau_env.home / "side.json"
+    side.write_text(json.dumps([{"text": json.dumps({"session_log": said})}]))
+    call = {"name": "read_file", "input": {"path": "page.txt"}, "id": "t1"}
+    tau_env.scripted({"tools": [call]}, {"text": "It says so."}, more=f'side_script = "{side}"\n')
+    (tau_env.directory / ".git").mkdir()
+    assert tau_env.run("trust").returncode == 0
+    app = terminal("tui")
+    app.ready()
+    for line, shown in (
+        ("read it", "It says so."),
+        ("/wrap acme", "There is no context acme yet"),
+        ("/wrap yes", "/wrap yes carries it out"),
+    ):
+        app.send(f"{line}\r")
+        app.shows(shown)
+    app.send("\x11")
+    assert app.ended() == 0
+    printed = app.tail()
+    assert "Not written, since tau ended before your /wrap yes, and kept nowhere:" in printed
+    assert "acme: new fact: Port 9" in printed
 
 
 async def test_it_is_asked_agreed_to_and_confirmed(start: Start, closing: Callable[..., Settings]) -> None:

@@ -20,14 +20,14 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tau.config.actions import ACTIONS, PLACES
+from tau.config.actions import ACTIONS, PLACES, Action
 from tau.config.keys import listed
 from tau.conversation.commands import COMMANDS
 from tau.input.fuzzy import fold
-from tau.tui.key_line import action_line
 from tau.tui.keys import Keys, bound, rebind
 from tau.tui.screens.picker import AROUND, CSS, PART
 from tau.tui.widgets.filter_field import FilterField
+from tau.tui.widgets.key_row import KeyRow
 
 INDENT = 2
 GAP = 2
@@ -59,6 +59,9 @@ NOTE = (
     "text; with Shift held, most terminals select by themselves."
 )
 
+TOLD_BY_FEW = {"newline": ("shift+enter", "Shift+Enter where the terminal tells")}
+"""Actions, by their names, of which one key comes from some terminals only, and what the help says of it."""
+
 Group = tuple[str, Sequence[tuple[str, str]]]
 """A heading, and names with what they mean."""
 
@@ -72,7 +75,10 @@ class HelpScreen(ModalScreen[None]):
 
     AUTO_FOCUS = "#help-filter"
     CSS_PATH: ClassVar[list[str | PurePath]] = [*CSS, "help.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [*bound(ACTIONS_HERE, priority=ACTIONS_HERE)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound(ACTIONS_HERE, priority=ACTIONS_HERE),
+        *bound({"interrupt": "app.interrupt"}),
+    ]
 
     def __init__(self, keys: Keys) -> None:
         super().__init__()
@@ -95,7 +101,7 @@ class HelpScreen(ModalScreen[None]):
                     yield Listed(groups[FIRST:SECOND], groups, classes="help-left")
                     yield Listed(groups[SECOND:], groups)
                 yield Static(Content.styled(NOTE, "$quiet"), id="help-note", markup=False)
-            yield Static(action_line(self._in_force, KEYS), classes="picker-keys", markup=False)
+            yield KeyRow(self._in_force, KEYS)
 
     def on_resize(self, event: Resize) -> None:
         """Put the lists beside each other where there is room."""
@@ -129,9 +135,14 @@ class HelpScreen(ModalScreen[None]):
 def key_groups(keys: Keys) -> list[Group]:
     """What keys do, by where they do it, with the keys in force."""
     return [
-        (PLACES[place], [(listed(keys[action.name]) or "no key", action.does) for action in actions])
+        (PLACES[place], [(listed(keys[action.name]) or "no key", _does(action, keys)) for action in actions])
         for place, actions in groupby(ACTIONS, key=lambda action: action.places[0])
     ]
+
+
+def _does(action: Action, keys: Keys) -> str:
+    key, told = TOLD_BY_FEW.get(action.name, ("", ""))
+    return f"{action.does}; {told}" if key in keys[action.name] else action.does
 
 
 def usage_lines(usage: str, width: int) -> list[str]:

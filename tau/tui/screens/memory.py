@@ -61,6 +61,7 @@ class MemoryScreen(ModalScreen[None]):
         *bound(
             {
                 "back": "back",
+                "interrupt": "app.interrupt",
                 "memory": "leave",
                 "other-side": "turn",
                 "list-up": "move(-1)",

@@ -18,10 +18,10 @@ from textual.widgets import Input, Static
 
 from tau.display import one_line
 from tau.tui.fit import folded, shorten_end
-from tau.tui.key_line import action_line
 from tau.tui.keys import bound, in_use, rebind
 from tau.tui.messages import RowChosen, RowReached
 from tau.tui.widgets.filter_field import FilterField
+from tau.tui.widgets.key_row import KeyRow
 from tau.tui.widgets.row_list import Row, RowList, Rows
 
 Result = TypeVar("Result")
@@ -52,6 +52,8 @@ PART = 2
 MOST_ROWS = 28
 """Rows of a list that keeps its height: more of them are further from the filter than one looks."""
 
+LEAST_ROWS = 3
+"""Rows of a list for which a heading, and what is said below, give way on a low screen."""
 
 NOTHING = "Nothing found"
 """Stands in a list for what was typed in vain."""
@@ -66,7 +68,7 @@ def room_for_lines(height: int, parts: int, *, clear_prompt: bool = False) -> in
         clear_prompt: Whether the prompt stays in sight on a small screen too.
     """
     prompt = PROMPT if clear_prompt or height >= TALL_FROM else 0
-    return max(3, height - AROUND - PART * parts - prompt)
+    return max(1, height - AROUND - PART * parts - prompt)
 
 
 class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
@@ -82,7 +84,8 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
         *bound(
             {"back": "back", "choose": "choose", **LIST_ACTIONS},
             priority=["back", "choose", *LIST_ACTIONS],
-        )
+        ),
+        *bound({"interrupt": "app.interrupt"}),
     ]
 
     heading: ClassVar[str] = ""
@@ -111,11 +114,10 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
             yield FilterField(self.placeholder, "picker-filter")
             yield RowList(id="picker-list")
             yield Said(self.more_lines)
-            yield Static(action_line(in_use(self), self.keys), classes="picker-keys", markup=False)
+            yield KeyRow(in_use(self), self.keys)
 
     def on_mount(self) -> None:
         """Fill the list."""
-        self.query_one(".picker-heading").display = bool(self.heading)
         self.show_entries(cursor=self.first_cursor())
 
     def on_resize(self) -> None:
@@ -192,9 +194,16 @@ class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
         return Row(entry, heading=True) if isinstance(entry, str) else self.row(entry)
 
     def _fit(self) -> None:
-        parts = 3 if self.heading else 2
+        """Give the list its rows; on a low screen the heading, and what is said below, give way to them."""
+        height, clear = self.size.height, self.clear_prompt
         said = self.more_lines + 1 if self.more_lines else 0
-        most = max(3, room_for_lines(self.size.height, parts, clear_prompt=self.clear_prompt) - said)
+        headed = bool(self.heading) and room_for_lines(height, 3, clear_prompt=clear) >= LEAST_ROWS
+        self.query_one(".picker-heading").display = headed
+        most = room_for_lines(height, 3 if headed else 2, clear_prompt=clear)
+        if said:
+            fits = most - said >= LEAST_ROWS
+            self.query_one(Said).make_room(fits=fits)
+            most -= said if fits else 0
         fixed = min(most, MOST_ROWS)
         self.rows.styles.height = fixed if self.fixed_height else max(1, min(len(self._rows), most))
 
@@ -240,12 +249,21 @@ class Said(Widget):
         super().__init__(id="picker-more")
         self._kept = lines
         self._text = ""
+        self._fits = True
         self.display = lines > 0
 
     def say(self, text: str) -> None:
         """Say this."""
         self._text = one_line(text)
-        self.display = bool(text) or self._kept > 0
+        self._show()
+
+    def make_room(self, *, fits: bool) -> None:
+        """Stand there only where there is room."""
+        self._fits = fits
+        self._show()
+
+    def _show(self) -> None:
+        self.display = self._fits and (bool(self._text) or self._kept > 0)
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -15,10 +15,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tau.conversation.state import Prompt, PromptListing
-from tau.tui.key_line import action_line
 from tau.tui.keys import bound, in_use, rebind
 from tau.tui.messages import RowChosen
 from tau.tui.screens.picker import CSS, room_for_lines
+from tau.tui.widgets.key_row import KeyRow
 from tau.tui.widgets.row_list import Row, RowList, Rows
 from tau.tui.widgets.start_page import when
 
@@ -39,7 +39,9 @@ class RewindPicker(ModalScreen[Prompt | None]):
 
     AUTO_FOCUS = "#rewind-list"
     CSS_PATH: ClassVar[list[str | PurePath]] = CSS
-    BINDINGS: ClassVar[list[BindingType]] = [*bound({"back": "back"}, priority=["back"])]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound({"back": "back", "interrupt": "app.interrupt"}, priority=["back"])
+    ]
 
     def __init__(self, listing: PromptListing, read_on: ReadOn) -> None:
         super().__init__()
@@ -55,7 +57,7 @@ class RewindPicker(ModalScreen[Prompt | None]):
         with box:
             yield Static("", classes="picker-heading", markup=False)
             yield RowList(id="rewind-list")
-            yield Static(action_line(in_use(self), KEYS), classes="picker-keys", markup=False)
+            yield KeyRow(in_use(self), KEYS)
 
     def on_mount(self) -> None:
         """Fill the list; the cursor is on the newest message."""

@@ -23,7 +23,6 @@ from tau.sessions.listing import links
 from tau.sessions.records import ListQuery, SearchHit, SessionSummary
 from tau.tui.fit import shorten_path
 from tau.tui.history import turns_of
-from tau.tui.key_line import action_line
 from tau.tui.keys import Keys, bound, rebind
 from tau.tui.known_session import Known
 from tau.tui.messages import RowChosen, RowReached
@@ -33,6 +32,7 @@ from tau.tui.session_rename import SessionRename
 from tau.tui.session_rows import SessionRows
 from tau.tui.session_search import SessionSearch
 from tau.tui.widgets.filter_field import FilterField
+from tau.tui.widgets.key_row import KeyRow
 from tau.tui.widgets.row_list import Row, RowList, Rows
 from tau.tui.widgets.turn_blocks import blocks_of, read_ahead
 
@@ -88,7 +88,10 @@ class SessionPicker(ModalScreen[Chosen | None]):
 
     AUTO_FOCUS = "#filter"
     CSS_PATH: ClassVar[list[str | PurePath]] = [*CSS, "sessions.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [*bound(ACTIONS, priority=ACTIONS)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound(ACTIONS, priority=ACTIONS),
+        *bound({"interrupt": "app.interrupt"}),
+    ]
 
     def __init__(self, conversation: Conversation, directory: str | None, here: str, keys: Keys) -> None:
         super().__init__()
@@ -115,7 +118,7 @@ class SessionPicker(ModalScreen[Chosen | None]):
                 with Vertical(id="side"):
                     yield Static("", id="lineage", markup=False)
                     yield VerticalScroll(id="preview", can_focus=False)
-            yield Static("", id="picker-keys", markup=False)
+            yield KeyRow(self._keys, id="picker-keys")
 
     def on_mount(self) -> None:
         """Begin with the newest sessions."""
@@ -172,12 +175,17 @@ class SessionPicker(ModalScreen[Chosen | None]):
         title = Content.assemble(("Sessions", "bold"), (f"  {where} · {count}", "$quiet"))
         self.query_one("#picker-title", Static).update(title)
         other = "this directory" if self.directory is None else "all directories"
-        keys = [("choose", "resume"), ("other-side", other), ("rename", "rename"), ("back", "back")]
-        if fold_key := self._fold_key():
-            keys.insert(1, fold_key)
+        fold_key = self._fold_key()
+        keys = [
+            *([("choose", "resume")] if self._chosen() else []),
+            *([fold_key] if fold_key else []),
+            ("other-side", other),
+            *([("rename", "rename")] if isinstance(self._entry(), Known) else []),
+            ("back", "back"),
+        ]
         if self._rename.under_way:
             keys = [("choose", "keep the name"), ("back", "back")]
-        self.query_one("#picker-keys", Static).update(action_line(self._keys, keys))
+        self.query_one(KeyRow).name_keys(keys)
 
     def show_rows(self, *, keep: bool = False, cursor: int | None = None) -> None:
         """Show the list as it is now.
@@ -192,6 +200,7 @@ class SessionPicker(ModalScreen[Chosen | None]):
         nothing = NOTHING if self.sessions.filter.words else "No sessions yet"
         self._rows = Rows(self._row, entries or [nothing])
         self.query_one(RowList).show(self._rows, cursor=place if cursor is None else cursor)
+        self.describe()
 
     def _row(self, entry: Entry) -> Row:
         return self._present.row(entry)
@@ -257,7 +266,7 @@ class SessionPicker(ModalScreen[Chosen | None]):
 
     def hint(self, text: str) -> None:
         """Say something in place of the keys."""
-        self.query_one("#picker-keys", Static).update(Content(one_line(text)))
+        self.query_one(KeyRow).say(text)
 
     # Keys --------------------------------------------------------------------------------------
 

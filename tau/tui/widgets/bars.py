@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from tau.display import dollars, one_line
 from tau.tui.fit import keep_what_fits, shorten_end, shorten_middle, shorten_path, spread, tokens
-from tau.tui.keys import Keys, key_of
+from tau.tui.keys import Keys, cancelling, key_of
 
 if TYPE_CHECKING:
     from tau.conversation.state import ConversationState
@@ -121,7 +121,7 @@ class StatusBar(Widget):
             left = Content.assemble((one_line(self.hint), "$warning"))
         elif self._since is not None:
             seconds = int(monotonic() - self._since)
-            cancel = key_of(self._keys, "cancel")
+            cancel = cancelling(self._keys)
             left = Content.assemble(
                 ("✻ ", ACCENT),
                 self.activity,

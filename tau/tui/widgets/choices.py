@@ -12,7 +12,7 @@ from tau.tui.fit import shorten_end
 from tau.tui.key_line import keys_line
 
 ROWS = 7
-"""Rows that are shown at once, beside the line below them."""
+"""Rows that are shown at once at most, beside the line below them."""
 
 NO_CHOICE = -1
 """The cursor where nothing is chosen: Enter is not the list's then."""
@@ -51,6 +51,11 @@ class Choices(Widget):
         self._keys: Sequence[tuple[str, str]] = ()
         self._note = ""
         self._top = 0
+        self._rows = ROWS
+
+    def on_mount(self) -> None:
+        """Stay as tall as there is room when the screen changes, or what stands below grows."""
+        self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._fit())
 
     def __len__(self) -> int:
         return len(self._choices)
@@ -72,12 +77,23 @@ class Choices(Widget):
         self._choices, self._keys, self._note = choices, keys, note
         self.cursor = cursor
         self._top = 0
-        height = min(max(1, len(choices)), ROWS) + 1
-        if not self.display or self.styles.height is None or self.styles.height.value != height:
-            self.styles.height = height
-            self.styles.offset = (0, -height)
         self.display = True
+        self._fit()
         self._keep_in_sight()
+
+    def _fit(self) -> None:
+        """Take as many rows as there are, and as the screen has above the prompt."""
+        if not self.display or not isinstance(self.parent, Widget):
+            return
+        after = self.parent.children[self.parent.children.index(self) + 1 :]
+        below = next(widget for widget in after if widget.display)
+        above = below.region.y - below.styles.margin.top
+        rows = max(1, min(len(self._choices), ROWS, above - 1))
+        if rows != self._rows or self.styles.height is None or self.styles.height.value != rows + 1:
+            self._rows = rows
+            self.styles.height = rows + 1
+            self.styles.offset = (0, -rows - 1)
+            self._keep_in_sight()
 
     def hide(self) -> None:
         """Show nothing."""
@@ -93,13 +109,13 @@ class Choices(Widget):
             self._keep_in_sight()
 
     def _keep_in_sight(self) -> None:
-        self._top = min(max(self._top, self.cursor - ROWS + 1), max(self.cursor, 0))
+        self._top = min(max(self._top, self.cursor - self._rows + 1), max(self.cursor, 0))
         self.refresh()
 
     def render(self) -> Content:
         """The rows in sight, and the keys."""
         width = self.size.width
-        shown = self._choices[self._top : self._top + ROWS]
+        shown = self._choices[self._top : self._top + self._rows]
         room = self._room(shown, width)
         lines = [
             self._row(choice, room, width, chosen=self._top + place == self.cursor)
@@ -140,7 +156,7 @@ class Choices(Widget):
 
     def _foot(self, width: int) -> Content:
         count = len(self._choices)
-        right = f"{max(self.cursor, 0) + 1} of {count}" if count > ROWS else ""
+        right = f"{max(self.cursor, 0) + 1} of {count}" if count > self._rows else ""
         keys = keys_line(self._keys, width - 3)
         gap = width - keys.cell_length - len(right) - 3
         return Content.assemble("  ", keys, " " * gap, (right if gap > 0 else "", "$quiet"))

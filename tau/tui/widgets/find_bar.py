@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 WIDE = 100
 """Cells of the screen from which the keys are written out."""
 
+FIELD_LEAST = 8
+"""Cells in which words are typed at least; the keys give way, but for how to get away."""
+
+BESIDE = 12
+"""Cells of a line with the mark and what stands between its parts and around them."""
+
 
 class FindField(Input):
     """What is looked for."""
@@ -78,6 +84,7 @@ class FindBar(Horizontal):
         super().__init__(id="find-bar")
         self._find = find
         self._keys = keys
+        self._said = "", ""
 
     def compose(self) -> ComposeResult:
         """The mark, the words, the count and the keys."""
@@ -93,17 +100,25 @@ class FindBar(Horizontal):
 
     def say(self, count: str, searched: str) -> None:
         """Say what was found, and in how much."""
-        dot = " · " if count and searched else ""
-        self.query_one("#find-count", Static).update(
-            Content.assemble((count, "$foreground"), (dot, "$faint"), (searched, "$quiet"))
-        )
+        self._said = count, searched
+        self._write()
 
     def on_mount(self) -> None:
         """Write the keys."""
-        self.on_resize()
+        self._write()
 
     def on_resize(self) -> None:
-        """Write the keys as the width allows."""
+        """Write what there is room for."""
+        self._write()
+
+    def _write(self) -> None:
+        count, searched = self._said
+        room = self.screen.size.width - BESIDE - FIELD_LEAST
+        leave = action_line(self._keys, [("back", "back")])
+        dot = " · " if count and searched else ""
+        said = Content.assemble((count, "$foreground"), (dot, "$faint"), (searched, "$quiet"))
+        said = said.truncate(max(0, room - leave.cell_length), ellipsis=True)
         steps = "previous, next" if self.screen.size.width >= WIDE else ""
         keys = [("list-up list-down", steps), ("find-stay", "stay"), ("back", "back")]
-        self.query_one("#find-keys", Static).update(action_line(self._keys, keys))
+        self.query_one("#find-count", Static).update(said)
+        self.query_one("#find-keys", Static).update(action_line(self._keys, keys, room - said.cell_length))

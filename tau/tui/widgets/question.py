@@ -18,7 +18,7 @@ from tau.display import one_line, spelled_out
 from tau.events import ApprovalAsked, Decision
 from tau.tui.fit import folded, shorten_middle, spread
 from tau.tui.key_line import in_words
-from tau.tui.keys import Keys, bound, by_key, pressed, rebind
+from tau.tui.keys import Keys, bound, by_key, done_by, rebind
 from tau.tui.messages import Answered, LinesMoved, TypedOn
 from tau.tui.widgets.call_lines import CallLines, OfferLines, marked
 from tau.tui.widgets.diff import DiffLines, counts
@@ -310,7 +310,7 @@ class Question(LetterAnswers):
 
     def answer_of(self, event: events.Key) -> str:
         """See `LetterAnswers`."""
-        action = self._answers.get(pressed(event), "")
+        action = done_by(event, self._answers)
         if self._reading_offers:
             answers = action == "always" and self._offers_end_seen
         elif action == "always":

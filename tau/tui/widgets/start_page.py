@@ -67,7 +67,7 @@ class StartPage(Widget):
 
     def _lines(self, width: int) -> list[Content]:
         motto = ("  a conversation that is a record", QUIET)
-        keys = action_line(self._keys, KEYS)
+        keys = action_line(self._keys, KEYS, width)
         head = Content.assemble(("τ", "$accent bold"), motto)
         return [head, Content(""), *self._model_lines(width), *self._session_lines(width), keys]
 
