@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tau.config.actions import ACTIONS, BY_NAME, REQUIRED, Action, Place, meet
+from tau.display import one_line
 
 _IN: Mapping[Place, str] = {
     "list": "in lists",
@@ -91,25 +92,26 @@ def read_key(text: str, action: Action | None = None) -> str:
     Raises:
         KeyProblem: There is no such key, or it cannot do that.
     """
+    called = one_line(text, 40)
     *modifiers, last = (part.strip() for part in text.lower().split("+"))
     key = _NAMED.get(last, last)
     if re.fullmatch("[A-Z]", text.strip()):
         key = text.strip()
     given = [modifier for modifier in _MODIFIERS if modifier in modifiers]
     if len(given) != len(modifiers) or not (key in _KNOWN or re.fullmatch("[A-Za-z0-9]", key)):
-        raise KeyProblem(f"names no key: '{text}', such as f2, ctrl+o, alt+up or escape")
+        raise KeyProblem(f"names no key: '{called}', such as f2, ctrl+o, alt+up or escape")
     whole = "+".join([*given, key])
     if whole in _SAME:
-        raise KeyProblem(f"names {text}, which a terminal cannot tell from {_SAME[whole]}")
+        raise KeyProblem(f"names {called}, which a terminal cannot tell from {_SAME[whole]}")
     if (len(key) == 1 or key in _MARK_OF or key == "space") and given in ([], ["shift"]):
         if action is None or not _NOTHING_TYPED.issuperset(action.places):
-            raise KeyProblem(f"names {text}, which could not be typed any more")
+            raise KeyProblem(f"names {called}, which could not be typed any more")
         if given:
-            raise KeyProblem(f"names {text}; what is typed is named without Shift")
+            raise KeyProblem(f"names {called}; what is typed is named without Shift")
     if whole in _EDITING and not _is_moved_by(whole, action):
-        raise KeyProblem(f"names {text}, without which what is typed could not be edited")
+        raise KeyProblem(f"names {called}, without which what is typed could not be edited")
     if action is not None and "question" in action.places and key in _OF_THE_DRAFT:
-        raise KeyProblem(f"names {text}, which never answers a question")
+        raise KeyProblem(f"names {called}, which never answers a question")
     return whole
 
 

@@ -41,19 +41,19 @@ class Waiting:
 
     def agree(self, session_id: str) -> CommandResult:
         """Carry out what waits, on a thread; what cannot be done waits on."""
-        if not (questions := self._questions.pop(session_id, [])):
+        if not (questions := self._questions.get(session_id, [])):
             return self._nothing("yes")
         lines: list[str] = []
         refused: list[str] = []
-        left: list[Question] = []
-        for question in questions:
+        for question in tuple(questions):
             try:
                 lines += question.carry_out()
             except TauError as error:
-                left.append(question)
                 refused.append(f"Not done, and it waits on: {error.line()}")
-        if left:
-            self._questions[session_id] = left
+            else:
+                questions.remove(question)
+        if not questions:
+            self._questions.pop(session_id, None)
         return Said(lines, refused=refused)
 
     def decline(self, session_id: str) -> CommandResult:

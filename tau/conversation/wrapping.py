@@ -323,7 +323,7 @@ class Wrapping:
                 answer, origin = await runner.compaction.wrap(messages, asks, emit=calls.note)
             finally:
                 self._keep(calls)
-            said = await asyncio.to_thread(self._with_owners, parsed(answer))
+            said = await asyncio.to_thread(lambda: self._with_owners(parsed(answer)))
             parts = [(desk, ask, said.get(ask.key)) for desk, ask in zip(desks, asks, strict=True)]
             return parts, origin, len(messages)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal
 
+from tau.display import one_line
 from tau.journal.markdown import WHOLE, Item, Markdown, Section, as_line
 from tau.journal.open_items import key
 
@@ -65,7 +66,7 @@ class Tally:
         """As it stands in a file, without the marker of an item."""
         day = f", last {self.last}" if self.last else ""
         heard = [f"sessions: {' '.join(self.sessions)}"] if self.sessions else []
-        rule = [f"rule: {as_line(self.rule.replace('-->', '-- >'), WHOLE)}"] if self.rule else []
+        rule = [f"rule: {one_line(self.rule.replace('-->', '-- >'), WHOLE)}"] if self.rule else []
         comments = "".join(f" <!-- {comment} -->" for comment in [*self.comments, *rule, *heard])
         tally = f"seen {self.seen}×{day}, {self.against} counter-examples{self.tail}"
         return f"{as_line(self.text, WHOLE)} — {tally}{comments}"

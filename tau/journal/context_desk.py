@@ -333,8 +333,6 @@ class ContextDesk:
         Raises:
             TauError: There is none, or a file was changed since; nothing is touched.
         """
-        from tau.journal import rules_file
-
         place = self.place()
         undone = self._saves(place).undo()
         head = f"Taken back: the save of {undone.at}, session '{one_line(undone.called)}'"
@@ -345,8 +343,17 @@ class ContextDesk:
             *restored,
             *removed,
             f"What it had written is kept in {one_line(str(undone.copies))}",
-            *(rules_file.lesson_again(self._memory, line) for line in undone.also),
+            *(self._told(line) for line in undone.also),
         ]
+
+    def _told(self, line: str) -> str:
+        """What is said with an undo that is done; a line whose rule cannot be looked up is said as it is."""
+        from tau.journal import rules_file
+
+        try:
+            return rules_file.lesson_again(self._memory, line)
+        except TauError as error:
+            return f"{line} ({error.line()})"
 
     def unfinished(self) -> str:
         """That an undo was interrupted, and what finishes it; empty when none was.
@@ -419,9 +426,15 @@ class ContextDesk:
 
     def _compact(self, context: str, identity: str, rule: str, session: WrapSession, made: Made) -> list[str]:
         """Add a rule to `rules.md`, then archive its lesson: when tau ends in between, it is in both."""
-        from tau.journal import rules_file, standing_rules
+        from tau.journal import lessons_file, rules_file, standing_rules
+        from tau.journal.markdown import Markdown
 
         lesson = f"{identity} of {self.place().shown(context, LESSONS)}"
+        document = Markdown(self.place().read(context, LESSONS) or b"")
+        entry, why_not = lessons_file.candidate(document, identity, session.now.date())
+        if entry is None or entry.rule != rule:
+            why = why_not or f"the rule of {identity} was changed since"
+            raise JournalRefused(f"{identity} becomes no standing rule: {why}", "/wrap no leaves it")
         with self._saving(session) as place:
             lines = rules_file.add(self._memory, rule, of=lesson)
             moved = standing_rules.archive(place, context, identity, session.now)

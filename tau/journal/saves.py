@@ -226,13 +226,16 @@ class Saves:
             also.append(
                 f"That it was taken back is not noted, so /wrap undo does it once more: {error.line()}"
             )
-        if not changed and not was:
-            return None  # all of it was taken back by hand already
+        restored = [file.path for file in index.files if file.before is not None]
+        removed = [file.path for file in index.files if file.before is None]
+        if not changed and was != "undoing":
+            restored, removed = [], []
+            also.insert(0, "Nothing was left to put back: its files are as they were before it")
         return Undone(
             index.at,
             index.called,
-            [file.path for file in index.files if file.before is not None],
-            [file.path for file in index.files if file.before is None],
+            restored,
+            removed,
             also,
             self._path(number),
         )

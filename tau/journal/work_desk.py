@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
@@ -19,7 +21,7 @@ if TYPE_CHECKING:  # a project without a work log starts without them
     from tau.journal.long_term import LongTerm
     from tau.journal.work_sessions import WorkSessions
     from tau.journal.work_todos import WorkTodos
-    from tau.journal.wrapping import WrapAsk, Wrapped, WrapSession
+    from tau.journal.wrapping import Question, WrapAsk, Wrapped, WrapSession
 
 UNDONE_BY = "/work undo takes it back"
 
@@ -242,13 +244,19 @@ class WorkDesk:
         """Take back that the close of a session set its file done. Returns what was done, in a line.
 
         Args:
-            path: The file, from the root of the checkout. One that is not done any more is left as it is.
+            path: The file, absolute. One that is not done any more is left as it is, and so is one of another
+                directory, whose name a file of this one may have as well.
         """
+        shown = one_line(path)
         try:
+            root = self.sessions.in_use().root
+            if not path.startswith(f"{root}/"):
+                return f"{shown} is not set back: /work resume takes it up in that directory"
+            shown = one_line(path.removeprefix(f"{root}/"))
             status = self.sessions.reopen(path)
         except TauError as error:
-            return f"{one_line(path)} is not set back: {error.line()}"
-        return f"{one_line(path)} is {status.replace('-', ' ')} again" if status else ""
+            return f"{shown} is not set back: {error.line()}"
+        return f"{shown} is {status.replace('-', ' ')} again" if status else ""
 
     # Closing --------------------------------------------------------------------------------------
 
@@ -309,8 +317,16 @@ class WorkDesk:
                 lines.append(
                     f"{one_line(path)} is done: it goes at the next start, unless the session goes on"
                 )
-        self._closed = path if wrapped.changed else ""
-        return Wrapped(lines, wrapped.questions, refused, changed=wrapped.changed, closed=path)
+        closed = str(self.sessions.in_use().root / path) if path else ""
+        self._closed = closed if wrapped.changed else ""
+        asked = [replace(each, carry_out=partial(self._agreed, each)) for each in wrapped.questions]
+        return Wrapped(lines, asked, refused, changed=wrapped.changed, closed=closed)
+
+    def _agreed(self, question: Question) -> Sequence[str]:
+        """Carry out what waited. That change is the newest one then, so undo takes it back, not the close."""
+        lines = question.carry_out()
+        self._closed = ""
+        return lines
 
     # ----------------------------------------------------------------------------------------------
 

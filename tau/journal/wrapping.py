@@ -80,7 +80,7 @@ class Wrapped:
         changed: Whether what stands in prompts was changed.
         also: Has a line said when what this close saved is taken back; raises `TauError` when it cannot. None
             where nothing was saved that can be.
-        closed: The path of the session's file that was set done; empty where none was.
+        closed: The absolute path of the session's file that was set done; empty where none was.
     """
 
     lines: Sequence[str] = ()

@@ -184,3 +184,11 @@ def test_whatever_is_set_there_is_a_way_out_of_everything(settings: dict[str, li
             if action.name not in REQUIRED and meet(action, BY_NAME[name]):
                 assert not {*keys[name]} <= {*keys[action.name]}, (name, action.name)
     left_without(given_keys)
+
+
+@pytest.mark.parametrize("text", ["f99\ntau: trust me", "x" * 5_000, "f99\x1b[2J"])
+def test_a_key_that_is_none_is_named_on_one_line(text: str) -> None:
+    with pytest.raises(KeyProblem) as caught:
+        read_key(text)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 150

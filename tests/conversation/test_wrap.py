@@ -441,6 +441,23 @@ async def test_a_lesson_that_held_becomes_a_rule_with_consent_and_at_most_two(be
         assert rules.read_text() == "# Rules\n\n- Mine\n- Never guess 1\n"
 
 
+async def test_a_lesson_that_was_changed_meanwhile_becomes_no_rule(bench: Logged) -> None:
+    old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
+    folder = bench.has("acme")
+    text = f"# Lessons\n\n### SL-001 — t\n**Date:** {old}\n**Prevention rule:** Never guess\n"
+    (folder / "LESSONS.md").write_text(text)
+    bench.saves(part("acme", compact=[{"id": "SL-001"}]))
+    async with bench.open() as conversation:
+        await say(conversation, "Go on")
+        await lines(conversation, "/wrap acme")
+        for now in (text.replace("SL-001", "SL-009"), text.replace("Never guess", "Guess")):
+            (folder / "LESSONS.md").write_text(now)
+            (said,) = await lines(conversation, "/wrap yes")
+            assert said.startswith("Not done, and it waits on: SL-001 becomes no standing rule: ")
+            assert (folder / "LESSONS.md").read_text() == now
+            assert not (Desk(bench.settings()).where().memory / "rules.md").exists()
+
+
 async def test_a_rule_that_cannot_be_written_waits_on_and_its_lesson_stays(bench: Logged) -> None:
     old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
     folder = bench.has("acme")

@@ -418,3 +418,19 @@ def test_an_undo_that_cannot_be_noted_is_done_and_says_so(tmp_path: Path) -> Non
     assert saves.undo().restored
     assert saves.unfinished() == ""
     assert _files(saves) == BEFORE
+
+
+def test_a_save_that_was_put_back_by_hand_is_said_and_the_one_before_it_stays(tmp_path: Path) -> None:
+    saves = _has(tmp_path)
+    _save(saves, "one")
+    there = _files(saves)
+    with saves.saving("2026-01-16 10:00", "heron") as save:
+        place = LogPlace(saves.folder, there=True, save=save)
+        place.edit("acme", "context.md", change=_adding("two"))
+    (saves.folder / "acme" / "context.md").write_bytes(there["acme/context.md"])
+    undone = saves.undo()
+    assert (undone.called, undone.restored, undone.removed) == ("heron", [], [])
+    assert "Nothing was left to put back" in undone.also[0]
+    assert _files(saves) == there
+    assert saves.undo().called == "amber"
+    assert _files(saves) == BEFORE

@@ -227,3 +227,31 @@ def test_nothing_to_record_is_done_all_the_same(checkout: Checkout) -> None:
     assert "- Status: done\n" in (checkout.memory / "session" / desk.sessions.current).read_text()
     with pytest.raises(JournalRefused):
         desk.undo()
+
+
+def test_undoing_what_was_agreed_to_later_leaves_the_session_done(checkout: Checkout) -> None:
+    """The newest change is taken back then, which is not the one that the close made."""
+    entries = "".join(f"- {name}\n" for name in ("one", "two", "three", "four"))
+    checkout.write(".memory/long-term.md", f"## Preferences\n\n{entries}")
+    desk = checkout.desk()
+    desk.sessions.note([LogLine(NOW, "user", "go")], called="amber", request="go")
+    prune = [{"section": "Preferences", "entry": name, "reason": "old"} for name in ("one", "two", "three")]
+    wrapped = desk.apply_wrap({"lessons": [lesson("short answers")], "prune": prune}, SESSION)
+    assert wrapped.changed
+    (question,) = wrapped.questions
+    assert question.carry_out()
+    (log,) = (checkout.memory / "session").iterdir()
+    assert "again" not in desk.undo()
+    assert "Status: done" in log.read_text()
+
+
+def test_a_session_of_another_directory_is_not_set_back_by_its_name(checkout: Checkout) -> None:
+    desk = checkout.desk()
+    desk.sessions.note([LogLine(NOW, "user", "go")], called="amber", request="go")
+    closed = desk.apply_wrap({}, SESSION).closed
+    (log,) = (checkout.memory / "session").iterdir()
+    assert closed == str(log)
+    assert "is not set back" in desk.reopen(f"/elsewhere/.memory/session/{log.name}")
+    assert "Status: done" in log.read_text()
+    assert desk.reopen(closed)
+    assert "Status: done" not in log.read_text()
