@@ -29,7 +29,7 @@ REST_TIMES = 20
 OF_A_SESSION = 5
 """A session that was left counts as so many times."""
 
-YOUNG, MIDDLE, OLD = 700, 5, 100
+YOUNG, MIDDLE, OLD = 700, 5, 1_000
 """Python's thresholds. What is young it still collects itself, in a millisecond or two; what is old only when
 nothing here has for a long time."""
 
