@@ -163,6 +163,9 @@ REQUIRED: Mapping[str, str] = {
 }
 """Actions that always have a key, and why."""
 
+GIVE_WAY: Mapping[str, str] = {"newest": "end", "earlier": "up", "later": "down"}
+"""Actions that leave a key of theirs to the text that is typed, as far as it moves something there."""
+
 ANSWERS = tuple(action.name for action in ACTIONS if action.places[0] == "question")
 """Actions that answer a question about a call."""
 

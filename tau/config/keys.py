@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from tau.config.actions import ACTIONS, BY_NAME, REQUIRED, Action, Place, meet
+from tau.config.actions import ACTIONS, ANSWERS, BY_NAME, GIVE_WAY, REQUIRED, Action, Place, meet
 from tau.display import one_line
 
 _IN: Mapping[Place, str] = {
@@ -120,7 +120,10 @@ def _is_moved_by(key: str, action: Action | None) -> bool:
     if action is None:
         return False
     return _NOTHING_TYPED.issuperset(action.places) or any(
-        key in other.keys and not {*action.places}.isdisjoint(other.places) for other in ACTIONS
+        key in other.keys
+        and not {*action.places}.isdisjoint(other.places)
+        and (other is action or GIVE_WAY.get(other.name) != key)
+        for other in ACTIONS
     )
 
 
@@ -166,7 +169,8 @@ def not_given(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, st
                 needs = (
                     other
                     for other in REQUIRED
-                    if key in keys[other] and meet(BY_NAME[name], BY_NAME[other]) is not None
+                    if not {*_as_good_as(BY_NAME[name], key)}.isdisjoint(keys[other])
+                    and meet(BY_NAME[name], BY_NAME[other]) is not None
                 )
                 found.append((name, key, next(needs)))
     return found
@@ -183,10 +187,10 @@ def twice(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, str, s
     for name, value in settings.items():
         action = BY_NAME[name]
         for key in read_keys(value, action):
-            for first in owners.get(key, ()):
+            for first, _ in _takers(action, key, owners):
                 place = meet(BY_NAME[first], action)
-                if place is not None and not _share(action, BY_NAME[first], key):
-                    found.append((name, key, first, _IN.get(place, "")))
+                assert place is not None
+                found.append((name, key, first, _IN.get(place, "")))
             owners.setdefault(key, []).append(name)
     return found
 
@@ -209,7 +213,7 @@ def taken(settings: Mapping[str, str | Sequence[str]]) -> list[tuple[str, list[s
     found = []
     for action in ACTIONS:
         if not keys[action.name] and action.name not in settings:
-            takers = dict.fromkeys(name for key in action.keys for name in _takers(action, key, owners))
+            takers = dict.fromkeys(name for key in action.keys for name, _ in _takers(action, key, owners))
             found.append((action.name, list(takers)))
     return found
 
@@ -239,15 +243,22 @@ def _owners(chosen: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
     return owners
 
 
-def _takers(action: Action, key: str, owners: Mapping[str, Sequence[str]]) -> list[str]:
-    """The actions that take a key from another one."""
+def _takers(action: Action, key: str, owners: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """The actions that take a key from another one, each with its own key, which may be of the other size."""
     return [
-        name
-        for name in owners.get(key, ())
+        (name, each)
+        for each in _as_good_as(action, key)
+        for name in owners.get(each, ())
         if name != action.name
+        and (each == key or name in ANSWERS)
         and meet(action, BY_NAME[name]) is not None
         and not _share(action, BY_NAME[name], key)
     ]
+
+
+def _as_good_as(action: Action, key: str) -> tuple[str, ...]:
+    """A key, and for an answer its other size: with Caps Lock on one is pressed as the other."""
+    return (key, key.swapcase()) if action.name in ANSWERS and re.fullmatch("[A-Za-z]", key) else (key,)
 
 
 def _share(first: Action, second: Action, key: str) -> bool:
@@ -280,7 +291,7 @@ def _trap(chosen: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
         keys = chosen.get(name) or action.keys
         takers = {key: _takers(action, key, owners) for key in keys}
         if all(takers.values()):
-            return [(taker, key) for key, names in takers.items() for taker in names]
+            return [taker for each in takers.values() for taker in each]
     return []
 
 

@@ -165,7 +165,7 @@ class Refining:
             if calls.taken:
                 calls.keep()
         except TauError as error:
-            log.info("What refining session %s took is not saved: %s", calls.session_id, error.line())
+            told = [*told, f"What refining memory took is not kept with the session: {error.line()}"]
         self._task = None  # whoever reads that it is over may begin the next one
         for text in told:
             self._in_force.tell(text)

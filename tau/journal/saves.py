@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 
-from tau.config.places import make_private
 from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal import markdown
+from tau.journal.kept_in_state import open_kept
 from tau.journal.markdown import PutBack
 from tau.journal.save import Index, Save
 from tau.sessions import file_system as fs
@@ -287,14 +287,7 @@ class Saves:
     @contextmanager
     def _opened(self) -> Iterator[int]:
         try:
-            make_private(self._state)
-            descriptor = os.open(self._state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            for name in self._names:
-                try:
-                    inner, _ = fs.open_or_make_directory(name, descriptor)
-                finally:
-                    os.close(descriptor)
-                descriptor = inner
+            descriptor = open_kept(self._state, self._names)
         except OSError as error:
             raise self._unusable(error) from error
         try:

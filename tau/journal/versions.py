@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from tau.config.places import make_private
 from tau.display import one_line
 from tau.errors import JournalRefused
+from tau.journal.kept_in_state import open_kept
 from tau.journal.markdown import Markdown, edit
 from tau.sessions import file_system as fs
 
@@ -102,14 +102,7 @@ class Versions:
     @contextmanager
     def _opened(self) -> Iterator[int]:
         try:
-            make_private(self._state)
-            descriptor = os.open(self._state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            for name in self._names:
-                try:
-                    inner, _ = fs.open_or_make_directory(name, descriptor)
-                finally:
-                    os.close(descriptor)
-                descriptor = inner
+            descriptor = open_kept(self._state, self._names)
         except OSError as error:
             shown = one_line(str(self._state))
             raise JournalRefused(

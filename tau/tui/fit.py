@@ -8,6 +8,8 @@ from pathlib import Path
 from rich.cells import cell_len, chop_cells, set_cell_size
 from textual.content import Content
 
+from tau.display import visible
+
 
 def shorten_end(text: str, width: int) -> str:
     """The text in at most `width` cells, its end replaced by ``…`` when it is longer."""
@@ -151,3 +153,22 @@ def size(count: float) -> str:
     if count < 1_000_000_000:
         return f"{count / 1_000_000:.0f} MB"
     return f"{count / 1_000_000_000:.1f} GB"
+
+
+def without_middle(text: str, characters: int, lines: int, then: str) -> list[str]:
+    """The lines of a text, safe to show; of a long one the middle is left out and counted.
+
+    Args:
+        text: Any text.
+        characters: Characters that are kept.
+        lines: Lines that are kept.
+        then: What follows on the count.
+    """
+    if len(text) > characters:
+        half = characters // 2
+        text = f"{text[:half]}\n… {len(text) - 2 * half:,} characters not shown{then}\n{text[-half:]}"
+    rows = visible(text).split("\n")
+    if len(rows) > lines:
+        half = lines // 2
+        rows[half:-half] = [f"… {len(rows) - 2 * half:,} lines not shown{then}"]
+    return rows

@@ -147,7 +147,7 @@ def test_what_takes_a_letter_is_where_nothing_is_typed() -> None:
 
 
 def test_a_capital_letter_is_another_key_than_the_small_one() -> None:
-    settings = {"memory-edit": "E", "block-copy": "E", "yes": "Y", "always": "y"}
+    settings = {"memory-edit": "E", "block-copy": "E", "yes": "Y"}
     assert twice(settings) == []
     keys = in_force(settings)
     assert {name: keys[name] for name in settings} == {name: (key,) for name, key in settings.items()}
@@ -158,11 +158,20 @@ def test_a_capital_letter_is_another_key_than_the_small_one() -> None:
 @pytest.mark.parametrize("key", ["backspace", "delete", "left", "right", "home", "end"])
 def test_a_key_that_edits_what_is_typed_is_for_places_where_nothing_is(key: str) -> None:
     for name in ("send", "earlier", "palette", "help", "find-stay", "into-prompt"):
-        if (name, key) != ("palette", "end"):  # where the prompt is not in use, End is the conversation's
-            with pytest.raises(KeyProblem, match="without which what is typed could not be edited"):
-                read_key(key, BY_NAME[name])
+        with pytest.raises(KeyProblem, match="without which what is typed could not be edited"):
+            read_key(key, BY_NAME[name])
     assert read_key(key, BY_NAME["block-copy"]) == key
     assert read_key(f"ctrl+{key}", BY_NAME["send"]) == f"ctrl+{key}"
+    assert read_key("end", BY_NAME["newest"]) == "end", "in the prompt it is the editor's all the same"
+
+
+def test_answers_are_told_apart_with_caps_lock_on_too() -> None:
+    assert twice({"always": "Y", "yes": "y"}) == [("yes", "y", "always", "in a question")]
+    settings = {"yes": ["y", "N"]}
+    assert in_force(settings)["yes"] == ("y",)
+    assert in_force(settings)["no"] == ("n",)
+    assert not_given(settings) == [("yes", "N", "no")]
+    assert in_force({"always": "R"})["no-because"] == ()
 
 
 @given(

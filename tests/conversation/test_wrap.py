@@ -441,12 +441,18 @@ async def test_a_lesson_that_held_becomes_a_rule_with_consent_and_at_most_two(be
         assert rules.read_text() == "# Rules\n\n- Mine\n- Never guess 1\n"
 
 
-async def test_a_lesson_that_was_changed_meanwhile_becomes_no_rule(bench: Logged) -> None:
+def held_lesson(bench: Logged) -> tuple[Path, str]:
+    """A context with a lesson that has held, which the model makes a rule of; its folder and its lessons."""
     old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
     folder = bench.has("acme")
     text = f"# Lessons\n\n### SL-001 — t\n**Date:** {old}\n**Prevention rule:** Never guess\n"
     (folder / "LESSONS.md").write_text(text)
     bench.saves(part("acme", compact=[{"id": "SL-001"}]))
+    return folder, text
+
+
+async def test_a_lesson_that_was_changed_meanwhile_becomes_no_rule(bench: Logged) -> None:
+    folder, text = held_lesson(bench)
     async with bench.open() as conversation:
         await say(conversation, "Go on")
         await lines(conversation, "/wrap acme")
@@ -459,11 +465,7 @@ async def test_a_lesson_that_was_changed_meanwhile_becomes_no_rule(bench: Logged
 
 
 async def test_a_rule_that_cannot_be_written_waits_on_and_its_lesson_stays(bench: Logged) -> None:
-    old = f"{datetime.now().astimezone() - timedelta(days=40):%Y-%m-%d}"
-    folder = bench.has("acme")
-    text = f"# Lessons\n\n### SL-001 — t\n**Date:** {old}\n**Prevention rule:** Never guess\n"
-    (folder / "LESSONS.md").write_text(text)
-    bench.saves(part("acme", compact=[{"id": "SL-001"}]))
+    folder, text = held_lesson(bench)
     async with bench.open() as conversation:
         await say(conversation, "Go on")
         await lines(conversation, "/wrap acme")

@@ -302,7 +302,8 @@ async def test_what_comes_from_the_history_or_a_paste_opens_nothing(files: Path,
         await tau.pilot.press("ctrl+u")
         tau.screen.prompt.post_message(events.Paste("look at @src"))
         await tau.until(lambda: "look at" in tau.screen.prompt.text, "the paste")
-        await tau.pilot.pause(0.1)
+        await tau.pilot.pause()  # what the paste set off is dealt with
+        await tau.until(lambda: all(each.group != "complete" for each in tau.app.workers), "no search")
         assert not choices(tau).display
 
 

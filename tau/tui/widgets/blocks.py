@@ -11,6 +11,7 @@ from textual.content import Content
 from tau.display import visible
 from tau.events import Level
 from tau.sessions.records import SUMMARY_OPENING
+from tau.tui.fit import without_middle
 from tau.tui.widgets.hanging import Hanging, Line
 
 QUIET = "$quiet"
@@ -23,14 +24,7 @@ _POINT = re.compile(r" {0,12}(?:(?:[-*•]|\d{1,3}[.)]) +)?")
 
 def capped(text: str) -> str:
     """A text that is cheap to lay out: its head and its tail, with what is left out said between them."""
-    if len(text) > SHOWN_CHARACTERS:
-        half = SHOWN_CHARACTERS // 2
-        text = f"{text[:half]}\n… {len(text) - 2 * half:,} characters not shown …\n{text[-half:]}"
-    lines = visible(text).split("\n")
-    if len(lines) > SHOWN_LINES:
-        half = SHOWN_LINES // 2
-        lines[half:-half] = [f"… {len(lines) - 2 * half:,} lines not shown …"]
-    return "\n".join(lines)
+    return "\n".join(without_middle(text, SHOWN_CHARACTERS, SHOWN_LINES, " …"))
 
 
 class PlainRow(Hanging):

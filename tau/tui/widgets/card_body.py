@@ -10,7 +10,7 @@ from tau.calls import without_colour
 from tau.diff_reader import Diff
 from tau.display import one_line, spelled_out, visible
 from tau.tui.finding import Row
-from tau.tui.fit import folded, newest
+from tau.tui.fit import folded, newest, without_middle
 from tau.tui.widgets.diff import DiffLines
 from tau.tui.widgets.lines import INDENT, Head, Indented, Lines, Listed, Stacked
 from tau.tui.widgets.shown_call import ShownCall
@@ -95,22 +95,10 @@ def _arguments(call: ShownCall, room: int, *, argument_whole: bool) -> list[Line
 def _rows_of(text: str, room: int) -> Lines:
     rows = [
         Row(row, len(INDENT), "" if place else None)
-        for line in _bounded(text)
+        for line in without_middle(text, OPEN_CHARACTERS, OPEN_LINES, f"; {EXPORT}")
         for place, row in enumerate(folded(line.expandtabs(4), room))
     ]
     return Listed([_quiet(INDENT + row.text) for row in rows], rows)
-
-
-def _bounded(text: str) -> list[str]:
-    """The lines of a text, its middle left out and counted when it is long."""
-    if len(text) > OPEN_CHARACTERS:
-        half = OPEN_CHARACTERS // 2
-        text = f"{text[:half]}\n… {len(text) - 2 * half:,} characters not shown; {EXPORT}\n{text[-half:]}"
-    lines = visible(text).split("\n")
-    if len(lines) > OPEN_LINES:
-        half = OPEN_LINES // 2
-        lines[half:-half] = [f"… {len(lines) - 2 * half:,} lines not shown; {EXPORT}"]
-    return lines
 
 
 def _quiet(text: str) -> Content:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from tau.config.actions import in_force_at
+from tau.config.actions import GIVE_WAY, in_force_at
 from tau.display import visible
 from tau.tui.enter_key import EnterKey
 from tau.tui.keys import Keys, bound, by_key, rebind
@@ -26,9 +26,6 @@ from tau.tui.messages import (
 )
 from tau.tui.way_back import WayBack
 from tau.tui.widgets.placeholder_area import PlaceholderArea
-
-EDITORS = {"newest": "end", "earlier": "up", "later": "down"}
-"""Keys of actions that move in the text here: they do what they are for where they can move no further."""
 
 EDITED_CHARACTERS = 20_000
 """A text that was sent before and comes back to be edited is folded from this size on."""
@@ -106,8 +103,8 @@ class Prompt(PlaceholderArea):
     def use_keys(self, keys: Keys) -> None:
         """Take up the keys in force; what else the app has a key for gets past this widget."""
         self._in_list = by_key(keys, ("list-up", "list-down", "back"))
-        self._at_edges = frozenset(name for name in ("earlier", "later") if EDITORS[name] in keys[name])
-        own = {name: tuple(key for key in keys[name] if key != editors) for name, editors in EDITORS.items()}
+        self._at_edges = frozenset(name for name in ("earlier", "later") if GIVE_WAY[name] in keys[name])
+        own = {name: tuple(key for key in keys[name] if key != editors) for name, editors in GIVE_WAY.items()}
         rebind(self, {**keys, **own}, also_taken=in_force_at("prompt"))
 
     # What others use ---------------------------------------------------------------------------
