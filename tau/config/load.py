@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from tau.config.actions import BY_NAME, REQUIRED
-from tau.config.keys import listed, not_given, shown, taken
+from tau.config.doubts import doubts
 from tau.config.merging import merge
 from tau.config.places import resolve_places
 from tau.config.schema import dotted, known, nearest, problems
@@ -49,9 +49,6 @@ SHIPPED = Path(__file__).parent / FILE_NAME
 
 MOST_NAMED = 20
 """How many warnings, and how many ignored keys in one, are said at every start."""
-
-SMALL_WINDOW = 4_000
-"""Tokens of a window below which little of it is left for the conversation."""
 
 _PATH_KEYS = ("script", "side_script", "record", "weights")
 
@@ -352,48 +349,8 @@ class _Reading:
             files=tuple(layer.file.path for layer in self.layers),
         )
         loaded = Loaded(settings, self.warnings, tuple(self.layers))
-        self.warnings.extend(_odd_sizes(loaded))
-        self.warnings.extend(_keys_not_given(loaded))
-        self.warnings.extend(_keys_taken(loaded))
+        self.warnings.extend(doubts(settings, partial(origin, loaded)))
         return loaded
-
-
-def _odd_sizes(loaded: Loaded) -> Iterator[str]:
-    """Sizes of models that can be what somebody wants, and most often are not, one line each."""
-    for role, model in loaded.settings.models.items():
-        window, reply = model.context_window, model.max_tokens
-        if window is None:
-            continue
-        table = f"models.{one_line(role)}"
-        if window < SMALL_WINDOW:
-            yield (
-                f"{origin(loaded, ('models', role, 'context_window'))}: {table}.context_window is {window:,}"
-                f" tokens (what tau tells a model and its tools take up about {SMALL_WINDOW:,})"
-            )
-        if reply is not None and reply >= window:
-            yield (
-                f"{origin(loaded, ('models', role, 'max_tokens'))}: {table}.max_tokens is {reply:,}, and a"
-                f" context_window of {window:,} has no room for such a reply (a quarter of it is plenty)"
-            )
-
-
-def _keys_not_given(loaded: Loaded) -> Iterator[str]:
-    """Keys that stay with an action that is needed, one line each."""
-    for name, key, other in not_given(loaded.settings.keys):
-        yield (
-            f"{origin(loaded, ('keys', name))}: keys.{name} names {shown(key)}, which stays with {other}:"
-            f" else {REQUIRED[other]} (give {other} another key first)"
-        )
-
-
-def _keys_taken(loaded: Loaded) -> Iterator[str]:
-    """Actions without a key since others were given theirs, one line each; an empty setting wants it so."""
-    for name, takers in taken(loaded.settings.keys):
-        first, keys = takers[0], listed(BY_NAME[name].keys)
-        yield (
-            f"{origin(loaded, ('keys', first))}: keys.{first} took {keys}, and no key does {name} any more"
-            f' (give {name} another key; keys.{name} = "" leaves it without)'
-        )
 
 
 def _named(paths: list[KeyPath]) -> str:

@@ -6,7 +6,6 @@ Nothing is written before the person confirmed where to, and nothing of an answe
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +17,7 @@ from tau.conversation.refining import said_in
 from tau.conversation.state import CommandResult, Refused, Said
 from tau.conversation.wrap_answer import once, parsed
 from tau.conversation.wrap_guess import guessed
+from tau.conversation.wrap_names import AGREED, DECLINED, QUICK, UNDO, Named, named
 from tau.conversation.wrap_waiting import STILL, STILL_BEHIND, Waiting
 from tau.display import one_line
 from tau.errors import TauError
@@ -47,13 +47,6 @@ CANCELLED = "The wrap-up was cancelled; nothing was written"
 YES = "/wrap yes carries it out, /wrap no leaves it; it is asked of this session alone"
 NO = "/wrap no leaves it"
 
-_CLOSE_ENOUGH = 0.75
-
-_AGREED, _DECLINED = ("yes", "accept"), ("no", "cancel")
-_UNDO = "undo"
-_ANSWERS = (*_AGREED, *_DECLINED, _UNDO, "quick", "new")
-"""Words of `/wrap` that are never names of contexts."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
@@ -68,21 +61,6 @@ class _Plan:
     contexts: tuple[str, ...] = ()
     quick: bool = False
     warned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """What the person named.
-
-    Attributes:
-        contexts: The contexts as they were understood.
-        question: What is to be asked of names that are not known; empty when all are clear.
-        ways: What else may be answered than yes and no.
-    """
-
-    contexts: tuple[str, ...]
-    question: str = ""
-    ways: tuple[str, ...] = ()
 
 
 class WrapCancelled(TauError):
@@ -112,16 +90,16 @@ class Wrapping:
         """
         said = words(wanted)
         first = said[0].lower() if said else ""
-        if first in (*_AGREED, *_DECLINED):
+        if first in (*AGREED, *DECLINED):
             if len(said) > 1:
                 return Refused(f"/wrap {first} takes nothing more; /wrap new NAME begins a context")
-            return await self._agreed() if first in _AGREED else await self._declined()
-        if first == _UNDO:
+            return await self._agreed() if first in AGREED else await self._declined()
+        if first == UNDO:
             return await self._undo() if len(said) == 1 else Refused("/wrap undo takes nothing more")
         self._asked = None
         if why := self._why_not():
             return Refused(why)
-        quick = first == "quick"
+        quick = first == QUICK
         names = said[1:] if quick else said
         return await self._begin(names, quick=quick)
 
@@ -141,7 +119,7 @@ class Wrapping:
         if names:
             if why := await asyncio.to_thread(desk.why_not):
                 return Refused(why)
-            chosen = await asyncio.to_thread(self._chosen, names)
+            chosen = await asyncio.to_thread(named, desk, names)
             if isinstance(chosen, Refused):
                 return chosen
             plan = _Plan(chosen.contexts, quick)
@@ -158,36 +136,7 @@ class Wrapping:
             f"{contexts.FOLDER}/ with that context; tau init --memory makes .memory/"
         )
 
-    def _chosen(self, names: Sequence[str]) -> _Chosen | Refused:
-        """The contexts that were named; one that is not there is asked about, unless ``new`` is before it."""
-        import difflib
-
-        desk = self._core.in_force.contexts
-        known = desk.place().contexts()
-        begins = names[0].lower() == "new"
-        if begins and len(names) == 1:
-            return Refused("/wrap new NAME begins a context, and saves the session there")
-        chosen: list[str] = []
-        asked: list[str] = []
-        ways: list[str] = []
-        for name in names[1:] if begins else names:
-            if name.lower() in _ANSWERS:
-                return Refused(f"{name} is an answer to /wrap, so it is no name of a context")
-            if there := desk.named(name):
-                chosen.append(there)
-                continue
-            if why := contexts.unfit(name):
-                return Refused(f"{one_line(name, 80)} {why}, so it is no name of a context")
-            near = [] if begins else difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE_ENOUGH)
-            chosen.append(near[0] if near else name)
-            if near:
-                asked.append(f"There is no context {name}; did you mean {one_line(near[0])}?")
-                ways.append(f"/wrap new {shlex.quote(name)} begins one")
-            elif not begins:
-                asked.append(f"There is no context {name} yet")
-        return _Chosen(tuple(dict.fromkeys(chosen)), " ".join(asked), tuple(ways))
-
-    async def _ask_about(self, chosen: _Chosen, plan: _Plan) -> CommandResult:
+    async def _ask_about(self, chosen: Named, plan: _Plan) -> CommandResult:
         """Ask whether names that are not known are meant as they were understood."""
         doubt = await asyncio.to_thread(self._core.in_force.contexts.doubt)
         self._asked = self._core.state.session_id, replace(plan, warned=True)

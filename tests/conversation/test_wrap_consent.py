@@ -15,8 +15,11 @@ import pytest
 
 from tau.conversation import Conversation
 from tau.conversation.state import Said
+from tau.conversation.wrap_waiting import Waiting
+from tau.errors import JournalRefused
 from tau.journal import markdown
 from tau.journal.work_desk import WorkDesk
+from tau.journal.wrapping import Question
 from tau.memory.desk import Desk
 from tests.conversation.conftest import say
 from tests.conversation.test_wrap import (
@@ -553,3 +556,23 @@ async def test_a_save_that_was_cut_off_is_said_until_it_is_taken_back_whole(benc
         assert said not in await lines(conversation, "/load acme")
         said_now = await lines(conversation, "/wrap acme")
         assert any(line.startswith("Saved session log") for line in said_now)
+
+
+def test_what_is_being_carried_out_still_waits_until_it_is_done() -> None:
+    waiting = Waiting()
+    seen: list[list[str]] = []
+
+    def fails() -> list[str]:
+        seen.append(waiting.lost())
+        raise JournalRefused("the disk is full")
+
+    def done() -> list[str]:
+        seen.append(waiting.lost())
+        return ["done"]
+
+    waiting.put("s", [Question("first", done), Question("second", fails)])
+    said = waiting.agree("s")
+    assert isinstance(said, Said)
+    assert list(said.lines) == ["done"]
+    assert [lines[1:] for lines in seen] == [["first", "second"], ["second"]]
+    assert waiting.lost()[1:] == ["second"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,16 @@ def test_the_line_of_the_document_is_read_and_written() -> None:
     tally = read(LINE)
     assert (tally.text, tally.seen, tally.last, tally.against) == (TEXT, 2, DAY, 0)
     assert tally.line == LINE
+
+
+@pytest.mark.parametrize(
+    "rule", ["Always purge", "Never write <!-- in a list", "- Always `x`", "1. Never -- y"]
+)
+def test_a_rule_stays_as_it_was_said_however_often_it_is_counted(rule: str) -> None:
+    line = replace(read(LINE), rule=rule).line
+    for session in ("s1", "s2", "s3"):
+        line = read(line).corroborated(session, DAY).line
+    assert read(line).rule == rule
 
 
 @pytest.mark.parametrize(
