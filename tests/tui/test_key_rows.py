@@ -171,13 +171,20 @@ async def test_a_capital_letter_is_a_key_of_its_own(start: Start, given: Make) -
         assert "Y  " in await help_of(tau, "this once")
 
 
-async def test_a_capital_letter_that_is_no_key_answers_as_the_small_one(start: Start, given: Make) -> None:
-    async with start(settings=given({"always": "N"}), size=(80, 24)) as tau:
-        _, answers = await put(tau, offers=[])
+@pytest.mark.parametrize(
+    ("keys", "pressed", "answer"),
+    [
+        ({}, "Y", "yes"),
+        ({"always": "N"}, "N", "no"),
+        ({"always": "N"}, "Y", "yes"),
+        ({"yes": "R"}, "N", "no"),
+    ],
+)
+async def test_with_caps_lock_on_a_letter_answers_as_the_small_one(
+    start: Start, given: Make, keys: dict[str, str], pressed: str, answer: str
+) -> None:
+    async with start(settings=given(keys), size=(80, 24)) as tau:
+        _, answers = await put(tau)
         await asked(tau, "asks to run")
-        await tau.pilot.press("N")
-        await tau.until(lambda: tau.screen.prompt.text == "N", "no answer: it is the key of another")
-        assert answers == []
-        await asked(tau, "asks to run")
-        await tau.pilot.press("Y")
-        await tau.until(lambda: answers == [("yes", "")], "the answer")
+        await tau.pilot.press(pressed)
+        await tau.until(lambda: answers == [(answer, "")], "the answer")
