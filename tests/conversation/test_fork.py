@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import resource
-import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -26,6 +24,7 @@ from tau.sessions.records import ListQuery, Message, StoredMessage, origin_of
 from tau.sessions.store import SessionStore, StoreContext
 from tests.conversation.conftest import Bench, ending, say
 from tests.conversation.test_turns import check_request
+from tests.longest_block import longest_block
 
 SUMMARY = "Summary of the previous conversation (session 20260101-000000-aaaa):\nWe spoke of rates."
 
@@ -330,8 +329,6 @@ LONG = 3_000
 BLOCKED = 0.08
 """Seconds, five times what was measured; the whole copy takes ten times as long."""
 
-T = TypeVar("T")
-
 
 def record_long(bench: Bench, count: int = LONG // 2) -> None:
     """A session of so many messages, and a call in every turn."""
@@ -341,34 +338,17 @@ def record_long(bench: Bench, count: int = LONG // 2) -> None:
             writer.append_event(to_line(call_in_turn(number)))
 
 
-async def longest_block(work: Coroutine[Any, Any, T]) -> tuple[float, T]:
-    """Seconds that the loop's thread worked without a turn for anything else, at most; and what came of it.
-
-    Counted is the time of the processor, so that a busy machine makes no difference.
-    """
-    longest = 0.0
-    done = asyncio.create_task(work)
-    gc.disable()  # what other tests left behind is not collected here
-    try:
-        while not done.done():
-            before = time.thread_time()
-            await asyncio.sleep(0)
-            longest = max(longest, time.thread_time() - before)
-    finally:
-        gc.enable()
-    return longest, await done
-
-
 async def test_the_loop_is_free_while_a_long_session_is_copied(bench: Bench) -> None:
     record_long(bench, LONG)
     core = Core(bench.settings(), OpenRequest(channel="terminal", session_id="long"), lambda state: None)
     await core.open()
     try:
-        blocked, copy = await longest_block(core.opener.fork(core.reader))
+        async with longest_block() as longest:
+            copy = await core.opener.fork(core.reader)
         with copy.reader:
             assert copy.reader.count() == LONG
             assert len(copy.reader.events()) == LONG // 4
-        assert blocked < BLOCKED
+        assert longest[0] < BLOCKED
     finally:
         await core.close()
 

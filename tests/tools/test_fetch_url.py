@@ -472,7 +472,7 @@ def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
     began = time.monotonic()
     with pytest.raises(Cancelled):
         fetch("http://quail.example/", granted=nothing, watch=Watch(cancelled, 20))
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < AT_ONCE
     release.set()
 
 
@@ -623,6 +623,9 @@ def slow(site: Site, head: bytes, piece: bytes = b"") -> Answer:
     return answer
 
 
+AT_ONCE = 5
+"""Seconds for what takes one at most, on a machine that does other things; a request has 20."""
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
 
@@ -640,14 +643,14 @@ def test_a_cancelled_turn_ends_the_wait_at_once(site: Site, head: bytes) -> None
     began = time.monotonic()
     with pytest.raises(Cancelled):
         got(site.at("/a"), Watch(cancelled, 20))
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < AT_ONCE
 
 
 def test_the_time_is_bounded(site: Site) -> None:
     site.answers["/a"] = slow(site, HEAD + b"\r\n", b"x")
     began = time.monotonic()
     assert "No complete answer within 0.5 s" in refusal(site.at("/a"), within=watch(0.5))
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_ONCE
 
 
 def test_an_endless_body_is_refused(site: Site) -> None:
@@ -676,7 +679,7 @@ def test_a_page_made_to_take_for_ever_is_stopped(site: Site) -> None:
     began = time.monotonic()
     with pytest.raises(Cancelled):
         got(url, Watch(cancelled, 20))
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_ONCE
     assert "could not be turned into text within 1 s" in refusal(url, within=watch(1))
 
 

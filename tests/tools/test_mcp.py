@@ -29,6 +29,10 @@ from tests.tools.conftest import called, text
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "mcp"
 SERVER = str(FIXTURES / "server.py")
+
+AT_ONCE = 10
+"""Seconds for what takes two at most, on a machine that does other things; a call has 120."""
+
 QUAILS: dict[str, Any] = {"command": sys.executable, "args": [SERVER]}
 """A server made with the library."""
 
@@ -347,7 +351,7 @@ async def test_a_cancelled_turn_ends_the_wait_at_once(start: Start, caplog: pyte
         began = time.monotonic()
         Agent._cancel_signal.set()
         result = await call
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < AT_ONCE
         assert result["status"] == "error"
         assert text(result) == "The call was cancelled; the server may have carried it out all the same"
 
@@ -357,7 +361,7 @@ async def test_a_cancelled_turn_ends_the_wait_at_once(start: Start, caplog: pyte
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await call
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < AT_ONCE
 
 
 async def test_a_call_has_a_time_limit(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,7 +386,7 @@ async def test_closing_ends_the_command_and_all_it_started(start: Start) -> None
     assert all(map(is_alive, pids))
     began = time.monotonic()
     await plain.servers.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_ONCE
     assert not any(map(is_alive, pids))
     assert "it is closed" in await plain.said("plain_count")
 
@@ -393,7 +397,7 @@ async def test_a_command_that_ignores_its_end_is_killed(start: Start, tmp_path: 
     assert is_alive(pid)
     began = time.monotonic()
     await plain.servers.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_ONCE
     assert not is_alive(pid)
 
 
@@ -405,7 +409,7 @@ async def test_closing_while_servers_start(tmp_path: Path) -> None:
     await until(lambda: pid.exists() and pid.read_text().strip())
     began = time.monotonic()
     await servers.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_ONCE
     assert not is_alive(int(pid.read_text()))
     starting.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -464,7 +468,7 @@ async def test_a_server_at_an_address(start: Start, kind: str, path: str) -> Non
         assert await quails.said("quails_add", a=1, b=3) == "4"
         began = time.monotonic()
         await quails.servers.close()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < AT_ONCE
     finally:
         process.kill()
         process.wait()

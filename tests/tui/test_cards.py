@@ -186,12 +186,12 @@ async def test_much_output_costs_no_more_than_a_little(start: Start, piece: str)
         assert sum(spent[-30:]) < 3 * sum(spent[:30])
         card.add_output("\nEND\n")
         await tau.shows("END")
-        began = time.monotonic()
+        began = time.thread_time()
         await end(turn, "shell", piece * 4 + "\nEND\n[exit 1, 2 s]")
         await tau.shows("exit 1")
         card.action_turn()
         await tau.until(lambda: card.size.height > 100, "it is open")
-        assert time.monotonic() - began < 1
+        assert time.thread_time() - began < 1
         opened = await shown(tau)
         assert any("not shown; tau sessions export has them" in row for row in opened)
         assert opened[-1] == "  END"

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,15 +9,19 @@ import pytest
 from tau.sessions.store import SessionStore
 from tau.tui.markdown import lay_out, parse
 from tau.tui.widgets.reply import READING_WIDTH, Reply
+from tests.longest_block import longest_block
 from tests.tui.conftest import Running, Start
 from tests.tui.recorded import answered, record, said
 
 CODE = (
-    "```python\n" + "".join(f"value_{n} = compute({n}, 'text')  # a line\n" for n in range(6_000)) + "```\n"
+    "```python\n" + "".join(f"value_{n} = compute({n}, 'text')  # a line\n" for n in range(24_000)) + "```\n"
 )
-LIST = "".join(f"- entry {n} with [a link](https://example.org/{n})\n" for n in range(1_200))
-MIXED = "".join(f"## Part {n}\n\nWords of *part {n}*.\n\n- a\n- b\n\n```\nx\n```\n\n" for n in range(400))
+LIST = "".join(f"- entry {n} with [a link](https://example.org/{n})\n" for n in range(4_800))
+MIXED = "".join(f"## Part {n}\n\nWords of *part {n}*.\n\n- a\n- b\n\n```\nx\n```\n\n" for n in range(1_600))
 LATE = "[one] and [two].\n\n" * 700 + "[one]: https://one.example\n\n[two]: https://two.example\n"
+
+LONGEST = 0.15
+"""Seconds of the processor: 0.04 at most were measured; 0.23 at least with the text read on the loop."""
 
 
 def shown(reply: Reply) -> list[str]:
@@ -46,32 +46,14 @@ async def whole(tau: Running, text: str) -> Reply:
     return reply
 
 
-@asynccontextmanager
-async def waits() -> AsyncIterator[list[float]]:
-    """How late the app's loop was at each look meanwhile, in seconds."""
-    late: list[float] = []
-
-    async def tick() -> None:
-        while True:
-            begin = time.perf_counter()
-            await asyncio.sleep(0.002)
-            late.append(time.perf_counter() - begin - 0.002)
-
-    ticking = asyncio.create_task(tick())
-    try:
-        yield late
-    finally:
-        ticking.cancel()
-
-
 @pytest.mark.parametrize("text", [CODE, LIST, MIXED], ids=["code", "list", "mixed"])
 async def test_the_screen_is_never_held_up(start: Start, text: str) -> None:
     async with start([{"text": text, "chunks": 600, "delay": 0.001}]) as tau:
-        async with waits() as late:
+        async with longest_block() as longest:
             await tau.send("write it")
             await tau.until(lambda: len(tau.screen.query(Reply)), "the reply begins")
             await tau.until(lambda: not tau.screen.busy, "the turn ends", 60)
-        assert max(late) < 0.25, "five times the 50 ms that are allowed"
+        assert longest[0] < LONGEST
         reply = await whole(tau, text)
         assert reply.source == text
 
@@ -82,11 +64,11 @@ async def test_a_stored_one_does_not_hold_it_up_either(
 ) -> None:
     record(store, "long", [said("write it"), answered(text)], directory=str(work))
     async with start() as tau:
-        async with waits() as late:
+        async with longest_block() as longest:
             await tau.send("/resume long")
             await tau.until(lambda: len(tau.screen.query(Reply)), "the reply is there")
             await tau.rest()
-        assert max(late) < 0.25, "five times the 50 ms that are allowed"
+        assert longest[0] < LONGEST
         reply = await whole(tau, text)
         assert reply.source == text
 
@@ -106,7 +88,7 @@ async def test_a_resize_while_it_is_read(start: Start) -> None:
         for width in (80, 200, 60, 90):
             await tau.pilot.resize_terminal(width, 40)
         reply = await whole(tau, CODE)
-        assert "value_5999" in tau.text()
+        assert "value_23999" in tau.text()
         assert reply.size.width <= 90
 
 
