@@ -33,6 +33,16 @@ def checked(*operations: dict[str, Any], there: dict[str, str | bytes] | None = 
     return check(parse(json.dumps({"operations": operations})), documents, instructions=INSTRUCTIONS, **more)
 
 
+def test_the_form_that_the_docs_show_is_taken() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "memory.md").read_text("utf-8")
+    shown = page[page.index("```json\n") : page.index("`edit` puts `new`")]
+    assert [(each.title, each.action) for each in parse(shown)] == [
+        ("project/deploy.md", "edit"),
+        ("global/style.md", "write"),
+        ("project/old-ci.md", "delete"),
+    ]
+
+
 @pytest.mark.parametrize(
     "answer",
     [
