@@ -39,6 +39,11 @@ def one_line(text: str, limit: int = 400) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
+def storable(path: str) -> str:
+    r"""A path as text that can be kept, with bytes that are no UTF-8 as escapes: ``caf\udce9``."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 def dollars(amount: float) -> str:
     """An amount of US dollars as a person reads it: ``$0.12``, ``$3.40``, ``<$0.01``, ``$1,204``."""
     if 0 < amount < 0.005:

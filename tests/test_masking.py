@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tau import masking
@@ -143,6 +143,9 @@ PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabcd\n-----END RSA PRIVATE KEY----
         ("Bearer abcdefgh1 Bearer short", f"Bearer {MASK} Bearer short"),
         ("sk-" + "a1" * 8 + ", risk-" + "a1" * 8, f"{MASK}, risk-" + "a1" * 8),
         ("gho_" + "a1" * 8 + " ghx_" + "a1" * 8, f"{MASK} ghx_" + "a1" * 8),
+        ("Bearer sk-" + "a1" * 8, f"Bearer {MASK}"),
+        ("sk-" + "a1" * 8 + "~more", f"{MASK}~more"),
+        ("Bearer sk-" + "a1" * 8 + "~more", f"Bearer {MASK}"),
     ],
 )
 def test_shapes(text: str, masked: str) -> None:
@@ -160,6 +163,7 @@ PARTS = [
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=12), st.lists(st.sampled_from(PARTS), max_size=8))
+@example(["sk-", "two\nlines 2 ok"], ["A1b2C3d4E5f6G7h8"])  # the mask of the value would go on a key
 def test_what_is_settled_is_masked_the_same_whatever_follows(before: list[str], after: list[str]) -> None:
     masking._values.update({"hunter2hunter2", "two\nlines 2 ok", "r2-and-more-1"})
     text, more = "".join(before), "".join(after)

@@ -86,7 +86,7 @@ def _over_stdio(settings: Settings, *, everywhere: bool) -> int:
     from tau.mcp_server.stdio import serve_stdio
 
     with opened(settings, everywhere=everywhere) as offers:
-        return serve_stdio(build(offers, where=str(settings.directory)))
+        return serve_stdio(build(offers, where=settings.directory_text))
 
 
 def _over_http(settings: Settings, host: str, port: int, *, everywhere: bool) -> int:
@@ -105,5 +105,5 @@ def _over_http(settings: Settings, host: str, port: int, *, everywhere: bool) ->
     else:  # it may be a log
         tell(f"clients bring the token that is kept in {token.path}")
     with opened(settings, everywhere=everywhere) as offers:
-        server = build(offers, where=str(settings.directory))
+        server = build(offers, where=settings.directory_text)
         return serve_http(server, listening, host=host, token=token.value, say=say)

@@ -48,7 +48,7 @@ def _record(*, everywhere: bool) -> Iterator[_Record]:
     catalog = Catalog(store, state_dir=settings.places.state)
     try:
         everywhere = everywhere or settings.sessions.scope == "all"
-        yield _Record(settings, store, catalog, None if everywhere else str(settings.directory))
+        yield _Record(settings, store, catalog, None if everywhere else settings.directory_text)
         if not store.capabilities.persistent:
             tell(
                 f'[sessions] backend = "{settings.sessions.backend}" keeps no sessions beyond the process; '

@@ -172,7 +172,7 @@ def _look_up(settings: Settings, request: OpenRequest) -> None:
     try:
         if request.resume is not None:
             everywhere = request.all_directories or settings.sessions.scope == "all"
-            catalog.resolve(request.resume, directory=None if everywhere else str(settings.directory))
+            catalog.resolve(request.resume, directory=None if everywhere else settings.directory_text)
         elif request.session_id is not None:
             with suppress(SessionNotFound):  # it is made
                 store.read(request.session_id).close()

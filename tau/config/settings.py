@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from tau.display import storable
+
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
 CountOrZero: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
 Window: TypeAlias = Annotated[int, msgspec.Meta(ge=2, le=1_000_000_000)]
@@ -196,6 +198,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path
     trusted: bool = False
     files: tuple[Path, ...] = ()
+
+    @property
+    def directory_text(self) -> str:
+        """`directory` as sessions have it on record and are asked for by."""
+        return storable(str(self.directory))
 
     def model(self, role: str) -> ModelSettings:
         """The settings of a role; those of an absent ``default`` are ``provider = "auto"``.

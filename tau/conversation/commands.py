@@ -136,7 +136,7 @@ async def run(core: Core, line: str) -> CommandResult:
 def _query(core: Core, limit: int) -> ListQuery:
     everywhere = core.settings.sessions.scope == "all" or core.request.all_directories
     return ListQuery(
-        directory=None if everywhere else core.state.directory,
+        directory=None if everywhere else core.settings.directory_text,
         limit=limit,
         exclude=core.state.session_id,
         fold_chains=True,

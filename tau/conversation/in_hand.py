@@ -302,12 +302,12 @@ class InHand:
             SessionNotFound: There is none, or several fit.
         """
         everywhere = everywhere or self.settings.sessions.scope == "all"
-        return self.catalog.resolve(target, directory=None if everywhere else self.state.directory)
+        return self.catalog.resolve(target, directory=None if everywhere else self.settings.directory_text)
 
     async def is_called(self, target: str) -> bool:
         """Whether a session that `found` would find has exactly this id or name."""
         everywhere = self.settings.sessions.scope == "all"
-        directory = None if everywhere else self.state.directory
+        directory = None if everywhere else self.settings.directory_text
         return await asyncio.to_thread(self.catalog.is_called, target, directory=directory)
 
     # Looking at sessions ------------------------------------------------------------------------
@@ -388,7 +388,7 @@ class InHand:
 
     def _called(self, meta: Meta) -> str:
         name = str(meta.get("name") or "")
-        is_here = meta.get("directory") == self.state.directory  # names are those of a directory
+        is_here = meta.get("directory") == self.settings.directory_text  # names are those of a directory
         return name if name and is_here and not is_picked(name) else self.state.session_id
 
     def show(self, **changes: object) -> None:

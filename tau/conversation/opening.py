@@ -89,7 +89,7 @@ class SessionOpener:
         self._catalog = catalog
         self._settings = settings
         self._channel = channel
-        self._directory = str(settings.directory)
+        self._directory = settings.directory_text
 
     def open(self, request: OpenRequest) -> OpenSession:
         """Open what the request names.

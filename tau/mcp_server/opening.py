@@ -40,7 +40,7 @@ def opened(settings: Settings, *, everywhere: bool) -> Iterator[Sequence[Offer]]
         catalog = Catalog(store, state_dir=settings.places.state)
         try:
             threading.Thread(target=_collect, args=[tasks], name="tau-mcp-collect", daemon=True).start()
-            yield offers(Past(store, catalog, None if everywhere else str(settings.directory)), tasks)
+            yield offers(Past(store, catalog, None if everywhere else settings.directory_text), tasks)
         finally:
             catalog.close()
     finally:

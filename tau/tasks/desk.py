@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from tau.config.settings import Settings
 from tau.config.trust import repository_root
-from tau.display import one_line
+from tau.display import one_line, storable
 from tau.errors import TaskRefused
 from tau.masking import mask_content
 from tau.tasks import lifecycle
 from tau.tasks.database import Database
 from tau.tasks.directories import Disk, disk_of, is_gone, place_in
-from tau.tasks.imports.project import ProjectFiles, open_to_all, storable
+from tau.tasks.imports.project import ProjectFiles, open_to_all
 from tau.tasks.lifecycle import Collected, Files, NoSuchTask
 from tau.tasks.records import Counts, Task, TaskFile, file_notes, file_status, task_name
 from tau.tasks.views import Created, Marked, TaskListing, TaskRow, TaskView

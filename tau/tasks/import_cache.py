@@ -16,11 +16,12 @@ from pathlib import Path
 
 import msgspec
 
+from tau.display import storable
 from tau.sessions.file_system import tells_changes
 from tau.sessions.index_file import IndexFile
 from tau.tasks.imports.found import Found
 from tau.tasks.imports.languages import imports_of, language_of, missing_grammar
-from tau.tasks.imports.project import ProjectFiles, storable
+from tau.tasks.imports.project import ProjectFiles
 
 log = logging.getLogger(__name__)
 

@@ -135,11 +135,6 @@ def within(real: str, top: str) -> str | None:
     return real.removeprefix(prefix) if real.startswith(prefix) else None
 
 
-def storable(path: str) -> str:
-    """A path as text that can be kept: bytes of it that are no UTF-8 become escapes."""
-    return path.encode("utf-8", "backslashreplace").decode()
-
-
 def joined(*parts: str) -> str:
     """Parts of a path with slashes between them; the empty ones are left out."""
     return "/".join(filter(None, parts))

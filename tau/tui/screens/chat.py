@@ -248,7 +248,7 @@ class ChatScreen(Screen[None]):
 
     def scope_directory(self) -> str | None:
         """The directory whose sessions are listed; None for every one."""
-        return None if self._settings.sessions.scope == "all" else str(self._settings.directory)
+        return None if self._settings.sessions.scope == "all" else self._settings.directory_text
 
     def session_known(self) -> None:
         """What is kept is there: it may belong to a session that is open already."""
@@ -380,7 +380,7 @@ class ChatScreen(Screen[None]):
     def action_sessions(self) -> None:
         """Choose a session to go on with."""
         if self.opened.is_open:
-            self.commands.choose_session(self.scope_directory(), str(self._settings.directory))
+            self.commands.choose_session(self.scope_directory(), self._settings.directory_text)
 
     def action_memory(self) -> None:
         """Show memory and how it changed."""
