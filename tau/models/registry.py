@@ -145,7 +145,7 @@ def _look(
         directory=settings.directory,
         environ=environ,
     )
-    why = ""
+    why = f"named by [models.{role}]"
     if table.provider == "auto":
         from tau.models import auto
 

@@ -34,6 +34,13 @@ class Moving:
             self._blocks = BlockCursor(self._screen)
         return self._blocks
 
+    @property
+    def has_the_keys(self) -> bool:
+        """Whether the cursor or the search is on, and the key back leaves it."""
+        return (self._blocks is not None and self._blocks.is_on) or (
+            self._find is not None and self._find.is_open
+        )
+
     def clicked(self, message: BlockClicked) -> None:
         """A block was clicked: the cursor goes there if it is on."""
         if self._blocks is not None:

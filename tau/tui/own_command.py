@@ -32,6 +32,11 @@ class OwnCommand:
         return self._running
 
     @property
+    def stopping(self) -> bool:
+        """Whether it is being stopped."""
+        return self._running and self._stopping
+
+    @property
     def activity(self) -> str:
         """What the status row says."""
         return "Stopping…" if self._stopping else "Running your command…"

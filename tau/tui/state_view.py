@@ -39,14 +39,26 @@ class StateView:
             screen.run_worker(screen.notice(line, "info" if line in state.done else "warning"))
         self.show_activity()
 
+    def show_way_out(self) -> None:
+        """Have the status row know whether something lies over the conversation that a key closes first."""
+        screen = self._screen
+        panel = screen.questions.panel
+        screen.status.closes_first = (
+            screen.completion.is_open
+            or screen.moving.has_the_keys
+            or (screen.search is not None and screen.search.is_open)
+            or (panel is not None and panel.goes_back)
+        )
+
     def show_activity(self) -> None:
         """Say in the status row what tau is doing."""
         screen = self._screen
         state, status = screen.conversation.state, screen.status
         if screen.turns.busy:
-            status.work(screen.turns.activity)
+            activity = f"{state.waits}…" if state.waits else screen.turns.activity
+            status.work(activity, ends=not screen.turns.cancelling)
         elif screen.own_command.running:
-            status.work(screen.own_command.activity)
+            status.work(screen.own_command.activity, ends=not screen.own_command.stopping)
         elif state.summarizing:
             status.work(f"{state.aside}…")
         elif screen.commands.copying:
@@ -60,7 +72,7 @@ class StateView:
         elif state.model is None:
             status.rest("No model")
         elif screen.commands.beside:
-            status.rest("Working…")
+            status.rest(f"{state.waits or 'Working'}…")
         else:
             status.rest("Ready")
         if screen.questions.panel is None:

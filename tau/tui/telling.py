@@ -26,9 +26,7 @@ class Telling:
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self._again = f"{key_of(screen.keys, 'interrupt')} again leaves"
-        earlier = key_of(screen.keys, "earlier")
-        self._put_away = f"{PUT_AWAY}; {earlier} brings it back" if earlier else PUT_AWAY
-        self._until_key = False
+        self._until_key = ""
         self._refusal: NoticeRow | None = None
 
     @property
@@ -46,14 +44,19 @@ class Telling:
 
     def draft_put_away(self) -> None:
         """Say until the next key that what was written is in the history."""
-        self._screen.status.say(self._put_away)
-        self._until_key = True
+        screen = self._screen
+        # What waits comes back first.
+        waits = bool(len(screen.outbox) or screen.kept.offers)
+        name, does = ("history", "finds it") if waits else ("earlier", "brings it back")
+        key = key_of(screen.keys, name)
+        self._until_key = f"{PUT_AWAY}; {key} {does}" if key else PUT_AWAY
+        screen.status.say(self._until_key)
 
     def key_pressed(self, *, interrupts: bool) -> None:
         """A key was pressed; one that interrupts may be the same that leaves."""
         if self._until_key:
-            self._until_key = False
-            self._screen.status.unsay(self._put_away)
+            self._screen.status.unsay(self._until_key)
+            self._until_key = ""
         if not interrupts:
             self._screen.status.unsay(self._again)
 

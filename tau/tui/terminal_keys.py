@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from types import ModuleType
 
 from textual import _xterm_parser
@@ -13,7 +14,14 @@ _PASTE, _PASTED = _xterm_parser.BRACKETED_PASTE_START, _xterm_parser.BRACKETED_P
 _LEAST = 3
 """Characters at the end of what came that are waited with for the rest of a mark; fewer can be a key."""
 
+_ESCAPE = "\x1b"
 _ALT_ENTER = "\x1b\r"
+
+_ALONE = 0.01
+"""Seconds after which a key is no part of an escape that came before; a terminal sends both at once."""
+
+_INTRODUCERS = ("[", "O")
+"""What a sequence goes on with behind its escape; on a slow line it can come in two pieces."""
 
 
 class TerminalKeys(_xterm_parser.XTermParser):
@@ -22,11 +30,19 @@ class TerminalKeys(_xterm_parser.XTermParser):
     - everything between the marks of a paste is text: an escape in it ended the paste, and what followed was
       taken for keys that a person pressed;
     - Alt with Enter is a key of its own where the terminal tells it by an escape before it;
-    - a letter with Alt is no letter: it stood in the text, and nothing that it is bound to happened.
+    - a letter with Alt is no letter: it stood in the text, and nothing that it is bound to happened;
+    - an escape that a key follows a moment later is the key Esc: both were taken for one key with Alt, for as
+      long as a tenth of a second, so that neither did anything.
+
+    Args:
+        debug: As Textual has it.
+        clock: Seconds that only rise.
     """
 
-    def __init__(self, debug: bool = False) -> None:
+    def __init__(self, debug: bool = False, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(debug)
+        self._clock = clock
+        self._escape_at: float | None = None  # when what came ended with an escape
         self._pasted: list[str] | None = None
         self._rest = ""  # the beginning of a mark, or what may be one
 
@@ -35,6 +51,9 @@ class TerminalKeys(_xterm_parser.XTermParser):
         if not data:
             yield from super().feed(data)
             return
+        if self._came_alone(data):
+            yield from self._end_sequence()
+        self._escape_at = self._clock() if data.endswith(_ESCAPE) else None
         data, self._rest = self._rest + data, ""
         while data:
             mark = _PASTE if self._pasted is None else _PASTED
@@ -51,7 +70,20 @@ class TerminalKeys(_xterm_parser.XTermParser):
                 if text:
                     yield from super().feed(text)
                 if found:
+                    yield from self._end_sequence()
                     self._pasted = []
+
+    def _came_alone(self, data: str) -> bool:
+        """Whether the escape before is a key of its own, with these characters behind it."""
+        at, self._escape_at = self._escape_at, None
+        later = at is not None and self._clock() - at >= _ALONE
+        return later and self._pasted is None and not data.startswith(_INTRODUCERS)
+
+    def _end_sequence(self) -> Iterable[Message]:
+        """Nothing more comes to an escape, if one waits for what follows it."""
+        if self._timeout_time is not None:
+            self._timeout_time = 0.0
+            yield from self.tick()
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
         if sequence == _ALT_ENTER:

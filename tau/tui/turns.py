@@ -26,6 +26,11 @@ class Turns:
         self._cancelling = False
 
     @property
+    def cancelling(self) -> bool:
+        """Whether the running turn is being cancelled, so that the key that cancels does nothing more."""
+        return self.busy and self._cancelling
+
+    @property
     def busy(self) -> bool:
         """Whether a turn runs."""
         return self._turn is not None
@@ -110,7 +115,7 @@ class Turns:
                     elif isinstance(event, ApprovalClosed):
                         await screen.questions.close(event.approval_id)
                     if view.end is None and screen.status.activity != self.activity:
-                        screen.status.work(self.activity)
+                        screen.show_activity()
         finally:
             self._turn = None
         await screen.questions.close_all()

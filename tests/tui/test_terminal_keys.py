@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.events import Key, Paste
+from textual.message import Message
 
 from tau.tui.terminal_keys import TerminalKeys
 from tests.terminal import Open
@@ -46,6 +48,62 @@ def test_keys_that_are_no_text(data: str, key: str) -> None:
     assert isinstance(event, Key)
     assert event.key == key
     assert not event.is_printable
+
+
+class Typed:
+    """Reads with some seconds before each, and what they were taken for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.parser = TerminalKeys(clock=lambda: self.now)
+        self.keys: list[str] = []
+
+    def read(self, data: str, after: float) -> None:
+        self.now += after
+        self._take(self.parser.feed(data))
+
+    def end(self) -> list[str]:
+        self._take(self.parser.feed(""))
+        return self.keys
+
+    def _take(self, events: Iterable[Message]) -> None:
+        self.keys += [event.key if isinstance(event, Key) else "paste" for event in events]
+
+
+@pytest.mark.parametrize(
+    ("reads", "keys"),
+    [
+        (["\x1b", "h", "e"], ["escape", "h", "e"]),
+        (["\x1b", "\x1b", "x"], ["escape", "escape", "x"]),
+        (["\x1b", "漢"], ["escape", "漢"]),
+        (["\x1b", "\r"], ["escape", "enter"]),
+        (["\x1b", "\x03"], ["escape", "ctrl+c"]),
+        (["\x1b", "\x1b[A"], ["escape", "up"]),
+        (["\x1b", "[A"], ["up"]),
+        (["\x1b", "OP"], ["f1"]),
+        (["\x1b[", "A"], ["up"]),
+        (["\x1b", "\x1b[200~a\x1b[201~"], ["escape", "paste"]),
+        (["\x1b[200~a", "\x1b", "[201~", "b"], ["paste", "b"]),
+    ],
+)
+def test_a_key_that_comes_later_is_no_part_of_an_escape(reads: list[str], keys: list[str]) -> None:
+    typed = Typed()
+    for data in reads:
+        typed.read(data, after=0.03)
+    assert typed.end() == keys
+
+
+def test_what_comes_at_once_is_one_key() -> None:
+    typed = Typed()
+    typed.read("\x1b", after=0)
+    typed.read("m", after=0.001)
+    assert typed.end() == ["alt+m"]
+
+
+def test_an_escape_before_a_paste_in_the_same_read_comes_first() -> None:
+    typed = Typed()
+    typed.read("\x1b\x1b[200~a\x1b[201~", after=0)
+    assert typed.end() == ["escape", "paste"]
 
 
 @pytest.mark.terminal

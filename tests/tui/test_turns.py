@@ -83,7 +83,7 @@ async def test_cancel_returns_the_waiting_messages_to_the_prompt(start: Start) -
         tau.screen.prompt.insert("draft")
         await tau.pilot.press("escape")
         await tau.idle()
-        assert tau.screen.prompt.text == "second\n\nthird\ndraft"
+        assert tau.screen.prompt.text == "second\n\nthird\n\ndraft"
 
 
 async def test_keys_before_the_agent_is_ready_are_kept_and_sent(start: Start, tmp_path: Path) -> None:
@@ -124,6 +124,9 @@ async def test_the_person_who_scrolled_up_stays_there_and_is_told(start: Start) 
         place = tau.screen.chat.scroll_y
         await tau.until(lambda: tau.screen.chat.news, "news below")
         await tau.shows("new below")
+        (row,) = [line for line in tau.text().splitlines() if "new below" in line]
+        assert row.split("│")[0].strip(" ▁▂▃▄▅▆▇█▏").startswith("↓ new below · End"), row
+        assert not set("morline0123456789") & set(row.partition("End")[2].split("▏")[0]), "no text beside it"
         await tau.idle()
         assert tau.screen.chat.scroll_y == place
         tau.screen.chat.to_end()

@@ -170,6 +170,7 @@ class ChatScreen(Screen[None]):
         # Textual waits a whole frame before the first repaint by this timer, and for none after it: begun
         # here, that frame is over by the time that the first letter is typed.
         self._update_timer.resume()
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self.state_view.show_way_out())
 
     # Parts -------------------------------------------------------------------------------------
 

@@ -77,6 +77,8 @@ class StatusBar(Widget):
     state: reactive[ConversationState | None] = reactive(None)
     activity = reactive("Connecting…")
     hint = reactive("")
+    ends = reactive(True)
+    closes_first = reactive(False)
     folded_events = reactive(0)
 
     def __init__(self, keys: Keys, *, id: str | None = None) -> None:  # noqa: A002  (textual's own name)
@@ -98,8 +100,14 @@ class StatusBar(Widget):
         if not hint or self.hint == hint:
             self.hint = ""
 
-    def work(self, activity: str) -> None:
-        """Show an activity with the seconds it has taken."""
+    def work(self, activity: str, *, ends: bool = True) -> None:
+        """Show an activity with the seconds it has taken.
+
+        Args:
+            activity: What is being done.
+            ends: Whether the key that cancels ends it; what is ending already ends no sooner.
+        """
+        self.ends = ends
         if self._since is None:
             self._since = monotonic()
         self.activity = activity
@@ -121,12 +129,8 @@ class StatusBar(Widget):
             left = Content.assemble((one_line(self.hint), "$warning"))
         elif self._since is not None:
             seconds = int(monotonic() - self._since)
-            cancel = cancelling(self._keys)
             left = Content.assemble(
-                ("✻ ", ACCENT),
-                self.activity,
-                (f" {seconds} s", QUIET),
-                (f" · {cancel} cancels" if cancel else "", QUIET),
+                ("✻ ", ACCENT), self.activity, (f" {seconds} s", QUIET), (self._way_out(), QUIET)
             )
         else:
             left = Content.assemble((self.activity, QUIET))
@@ -134,6 +138,15 @@ class StatusBar(Widget):
         least = GOAL_LEAST if self.state is not None and self.state.goal else None
         figures = keep_what_fits(self._figures(), room, DOT, least=least)
         return Content.assemble(" ", spread(left, figures, width))
+
+    def _way_out(self) -> str:
+        """What the key that cancels does: its first press, and its second where that is what cancels."""
+        cancel = cancelling(self._keys)
+        if not cancel or not self.ends:
+            return ""
+        if self.closes_first and cancel == key_of(self._keys, "back"):
+            return f" · {cancel} back, again cancels"
+        return f" · {cancel} cancels"
 
     def _figures(self) -> list[tuple[int, Content]]:
         state = self.state

@@ -123,7 +123,7 @@ class Prompt(PlaceholderArea):
         """Put a text before what is being written, so that neither is lost."""
         shown = self.placeholders.folded(text)
         draft = "" if self._is_given_back else self.text
-        self.load_text(f"{shown}\n{draft}" if draft.strip() else shown)
+        self.load_text(f"{shown}\n\n{draft}" if draft.strip() else shown)
         self.move_cursor(self.document.end)
         self._way_back.end()
 

@@ -357,6 +357,11 @@ class Question(LetterAnswers):
         event.stop()
         self._answer("no", event.value.strip())
 
+    @property
+    def goes_back(self) -> bool:
+        """Whether the reason or the patterns have the keys, which are left before anything is cancelled."""
+        return self._reason.display or self._reading_offers
+
     async def action_back(self) -> None:
         """Leave the reason or the patterns, or cancel the turn."""
         if self._reason.display:
