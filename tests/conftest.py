@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from tau import masking
 from tau.config.settings import Places
@@ -40,6 +41,11 @@ _NAMES = ("HOME", "LANG", "LANGUAGE", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LIN
 _YOUNG = 10_000
 """How many new objects there are before Python looks for garbage in the tests' own process."""
 
+# The same examples each time: what lands does not depend on luck. HYPOTHESIS_PROFILE=search looks for others.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", database=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
 gc.disable()  # collecting tests makes many objects, and next to no garbage
 
 
@@ -48,6 +54,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(_YOUNG)
     gc.enable()
+
+
+_LONGEST_ID = 60
+"""Characters of a parameter that stand in the name of its test."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Cut texts that are long: each name is sent to each worker, and reported three times."""
+    return f"{val[:_LONGEST_ID]!a}..." if isinstance(val, (str, bytes)) and len(val) > _LONGEST_ID else None
 
 
 def sealed_environ(home: Path) -> dict[str, str]:

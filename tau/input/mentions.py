@@ -23,6 +23,9 @@ MOST = 500
 _BEFORE = r"(?<![^\s(\[{<>\"'`,;:=|])"
 _MENTION = re.compile(rf'{_BEFORE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)"|(?P<plain>[^\s"@][^\s"]*+))')
 _OPEN = re.compile(rf'{_BEFORE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)|(?P<plain>[^\s"@][^\s"]*+)?)\Z')
+_BEGINS = re.compile(rf"{_BEFORE}(?<!^)@")
+"""Where another mention would begin inside a path."""
+
 _PUNCTUATION = ".,;:!?…)]}>'`*_"
 _LINE = re.compile(r":\d{1,9}(?:[-:]\d{1,9})?\Z")
 _MOST_BEHIND = 16
@@ -165,6 +168,7 @@ def _is_plain(path: str) -> bool:
         _PLAIN.fullmatch(path) is not None
         and path[-1] not in _PUNCTUATION
         and _LINE.search(path) is None
+        and _BEGINS.search(path) is None
         and all(map(_is_safe, path))
     )
 

@@ -109,6 +109,7 @@ def settled(source: str) -> str:
     state = StateInline(source, parser(), {}, [])
     open_runs: list[tuple[str, int, int, bool]] = []  # character, length, place, whether it can close too
     place = 0
+    line_ends: set[int] = set()  # where a backslash breaks a line
     while place < len(source):
         found = _RUNS.match(source, place)
         assert found is not None
@@ -128,12 +129,17 @@ def settled(source: str) -> str:
             after = None if _MAYBE_ENTITY.match(source, place) else found.end()
         elif backslash:
             after = place + 2 if place + 2 < len(source) else None
+            if source.startswith("\n", place + 1):
+                line_ends.add(place)
         if after is None:
             break
         place = after
     if open_runs:
         place = min(place, open_runs[0][2])
-    return source[:place].rstrip()
+    complete = source[:place].rstrip()
+    while len(complete) - 1 in line_ends:  # without the next line it is a backslash
+        complete = complete[:-1].rstrip()
+    return complete
 
 
 def _code_end(source: str, start: int, length: int) -> int | None:

@@ -88,6 +88,8 @@ def test_every_text_that_can_be_a_name_is_read_back(name: str) -> None:
         ("(app)/page.tsx", '@"(app)/page.tsx"'),
         ("a.py:12", '@"a.py:12"'),
         ("v1.", '@"v1."'),
+        ("v1:@2", '@"v1:@2"'),
+        ("a@b", "@a@b"),
         ("\\\\n", '@"\\\\\\\\n"'),
     ],
 )

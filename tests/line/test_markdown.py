@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyte
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tau.display import visible
@@ -43,6 +43,8 @@ def plain(text: str, width: int = 60) -> str:
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join), st.sampled_from([14, 40]))
+@example("\\\n\\word ", 14)
+@example("a\\\n\\\n\\word *b* ", 14)
 def test_it_is_the_same_however_it_comes(text: str, width: int) -> None:
     at_once, bit_by_bit = written(text, width=width), written(*text, width=width)
     assert SEQUENCES.sub("", bit_by_bit) == SEQUENCES.sub("", at_once)
