@@ -7,12 +7,14 @@ packages claim is refused: what a configuration selects never depends on the ord
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 from tau.display import one_line
@@ -66,14 +68,35 @@ class Component(NamedTuple):
 
 def names(group: str) -> list[Component]:
     """Every installed component of a group, by name, tau's own first; imports none of them."""
+    places = tuple((path, _changed(path)) for path in sys.path)
+    return [component for component in _installed(places) if component.group == group]
+
+
+@functools.lru_cache(maxsize=1)
+def _installed(places: tuple[tuple[str, int], ...]) -> list[Component]:
+    """The components of every group; a file of each distribution is read for that, so it is kept.
+
+    Args:
+        places: Where distributions are looked for, with the time of the last change there: installing one
+            is a change.
+    """
     from importlib.metadata import entry_points
 
-    entries = list(entry_points(group=group))
+    installed = entry_points()
+    entries = [entry for group in GROUPS for entry in installed.select(group=group)]
     about = {dist: _about(dist) for dist in {entry.dist for entry in entries}}  # each is read from the disk
     found = {_component(entry, *about[entry.dist]) for entry in entries}
     return sorted(
         found, key=lambda component: (not component.built_in, component.name, component.distribution)
     )
+
+
+def _changed(path: str) -> int:
+    """When a folder was last changed, in nanoseconds; 0 where there is none."""
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 class Outcome(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PathDistribution
@@ -54,6 +55,15 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in set(sys.modules) - before:
         if name.startswith("tau_odd"):
             del sys.modules[name]
+
+
+def test_what_is_installed_or_removed_meanwhile_is_known(site: Path) -> None:
+    before = plugins.names(plugins.SESSIONS)
+    assert {component.name for component in before} >= STORES.keys()
+    install(site, "tau-later", {"later": "def open_store(context): return context"})
+    assert "later" in [component.name for component in plugins.names(plugins.SESSIONS)]
+    shutil.rmtree(site / "tau_later-1.2.dist-info")
+    assert plugins.names(plugins.SESSIONS) == before
 
 
 def imported(site: Path) -> set[str]:

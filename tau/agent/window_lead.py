@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from strands.models import Model
 
-from tau.agent.anchors import Facts
 from tau.agent.history import is_summary, text_of, without_secrets
 from tau.agent.steps import Steps
 from tau.agent.window_cuts import size
 from tau.agent.window_state import index_or
 from tau.agent.window_summary import ACKNOWLEDGED, INTRODUCTION, NOTED, note
 from tau.sessions.records import SUMMARY_OPENING, Message
+
+if TYPE_CHECKING:
+    from tau.agent.anchors import Facts
 
 FACTS_SHARE = 0.15
 """The share of a model's window that facts take at most, so that a small window is of use at all."""
@@ -160,6 +162,8 @@ def facts_room(tokens: int, model: Model) -> int:
 
 def facts_of(messages: Sequence[Message]) -> Steps[Facts]:
     """The facts of messages in memory, with no secret among them."""
+    from tau.agent.anchors import Facts  # what it takes to find them is for long conversations alone
+
     facts = Facts()
     for message in messages:
         # Only the recorded copy of what a model says is without secrets; half a key would match no shape.

@@ -9,7 +9,7 @@ import gc
 
 from tau.ending import EndsAtOnce
 
-YOUNG = 20_000
+YOUNG = 200_000
 """How many new objects there are before Python looks for garbage: imports make many, and none of it."""
 
 

@@ -21,6 +21,7 @@ from tau.sessions.searching import (
     flat,
     fold,
     split_words,
+    unspaced,
 )
 
 LENGTH = 160
@@ -45,7 +46,6 @@ _CHUNK = 128
 _BEGINS = f"(?:(?<={UNSPACED})|(?<!{WORD_CHARACTER}))"
 _ENDS = f"(?:(?={UNSPACED})|(?!{WORD_CHARACTER}))"
 _BETWEEN = f"[^{WORD_CHARACTER[1:]}*"
-_ALONE = re.compile(UNSPACED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _run_of(term: Term) -> str:
     pieces = []
     for place, token in enumerate(term.tokens, start=1):
         piece = re.escape(token)
-        if not _ALONE.match(token):
+        if not unspaced().match(token):
             goes_on = term.prefix and place == len(term.tokens)
             piece = f"{_BEGINS}{piece}{'' if goes_on else _ENDS}"
         pieces.append(piece)

@@ -44,10 +44,14 @@ _BYTES_SPACED = bytes(byte if byte in _KEPT else ord(" ") for byte in range(256)
 _ASCII_SPACED = _BYTES_SPACED[:128].decode()
 """Tables of translation that leave of a text what tokens are made of, with spaces between them."""
 
-_UNSPACED = re.compile(f"({UNSPACED})")
-
 _PIECE_KEPT = 8
 """Bytes beyond ASCII in a row whose folded form is kept: the one or two letters that an accented word has."""
+
+
+@functools.cache
+def unspaced() -> re.Pattern[str]:
+    """One of the characters in `UNSPACED`, compiled when there first is a text that may hold one."""
+    return re.compile(UNSPACED)
 
 
 def clean(text: str) -> str:
@@ -99,7 +103,7 @@ def _fold_known(piece: bytes) -> bytes:
 def _split(folded: str) -> str:
     if folded.isascii():
         return folded
-    return _UNSPACED.sub(r" \1 ", _NOT_WORD.sub(" ", folded))
+    return unspaced().sub(r" \g<0> ", _NOT_WORD.sub(" ", folded))
 
 
 def index_text(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from strands import tool
 
-from tau.agent import notices, window_lead
+from tau.agent import anchors, notices
 from tau.agent.anchors import Facts
 from tau.agent.compaction import seed
 from tau.agent.history import is_summary
@@ -466,7 +466,7 @@ async def test_a_turn_reads_what_leaves_and_not_what_left_before(
             super().read(message)
             read[made.index(self)] += 1
 
-    monkeypatch.setattr(window_lead, "Facts", Counting)
+    monkeypatch.setattr(anchors, "Facts", Counting)
     said = [f"The port is {number}." for number in range(5_000, 5_030)]
     await desk.run([{"text": "yes"}], *said, settings=sliding(4))
     assert read == [2] + [3] * 27, "two messages, and the list so far"

@@ -116,15 +116,24 @@ def test_the_newest_session_is_gone_on_with(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "done"})
     for name in ("older", "newer"):
         tau_env.record(f"s-{name}", "first", "done", name=name)
-    for newest in ("-c", "--continue", "-r", "--resume"):
-        assert tau_env.run("chat", "again", newest).returncode == 0
-        assert tau_env.run("run", "and again", newest).returncode == 0
+    for command, newest in (("chat", "-c"), ("run", "--resume")):
+        assert tau_env.run(command, "again", newest).returncode == 0
     lines = tau_env.run("sessions", "list").stdout.splitlines()
-    assert [line.rpartition(" (")[2] for line in lines] == ["18 messages)", "2 messages)"]
+    assert [line.rpartition(" (")[2] for line in lines] == ["6 messages)", "2 messages)"]
     named = tau_env.run("run", "-r", "older", "by name")
     assert named.returncode == 0, named.stderr
     assert tau_env.run("run", "-c", "the newest is older now").returncode == 0
     assert "(6 messages)" in tau_env.run("sessions", "list", "--limit", "1").stdout
+
+
+@pytest.mark.parametrize("newest", ["-c", "--continue", "-r", "--resume"])
+@pytest.mark.parametrize("command", ["run", "chat"])
+def test_each_way_to_go_on_with_the_newest_needs_one(tau_env: TauEnv, command: str, newest: str) -> None:
+    tau_env.scripted({"text": "never sent"})
+    done = tau_env.run(command, "again", newest)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"tau: No earlier session in {tau_env.directory}")
+    assert tau_env.sent() == []
 
 
 @pytest.mark.parametrize("command", ["run", "chat"])

@@ -157,13 +157,13 @@ from pathlib import Path
 import tau.sessions.file as file
 from tau.sessions.store import StoreContext
 
-data, left, source = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+data, left, source, name = Path(sys.argv[1]), *sys.argv[2:]
 store = file.open_store(StoreContext(data_dir=data, state_dir=data))
 if left == "hidden":
     os.rename = lambda *_, **__: os._exit(9)
-    store.create("next", meta={})
+    store.create(name, meta={})
 link = {"compacted_from": source} if left == "compaction" else {"forked_from": source}
-store.create("next", meta={**link, "unfinished": True})
+store.create(name, meta={**link, "unfinished": True})
 print("begun", flush=True)
 if left != "running":
     os._exit(9)
@@ -188,39 +188,69 @@ def test_a_task_database_that_cannot_be_read_fails(tau_env: TauEnv, damage: str)
     assert str(place) in line
 
 
-@pytest.mark.parametrize("left", ["compaction", "fork", "hidden"])
-def test_what_was_left_unfinished_is_named_with_its_place_and_kept(tau_env: TauEnv, left: str) -> None:
+def leave(tau_env: TauEnv, left: str, source: str, name: str) -> Path:
+    """Be killed while a session is made; what is left of it."""
+    sessions = tau_env.data / "sessions"
+    before = set(sessions.iterdir())
+    killed = subprocess.run([sys.executable, "-c", LEAVE, str(tau_env.data), left, source, name], check=False)
+    assert killed.returncode == 9
+    (place,) = set(sessions.iterdir()) - before
+    return place
+
+
+def unfinished(text: str) -> list[str]:
+    """What is said of sessions that are not whole."""
+    lines = [line for line in text.splitlines() if line[6:20].strip() == "unfinished"]
+    assert all(line.startswith("warn ") for line in lines)
+    return [line[21:] for line in lines]
+
+
+def test_what_was_left_unfinished_is_named_with_its_place_and_kept(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "hello"})
     source = tau_env.record("20260901-120000-abcd", "hi", "hello").name
-    sessions = tau_env.data / "sessions"
-    killed = subprocess.run([sys.executable, "-c", LEAVE, str(tau_env.data), left, source], check=False)
-    assert killed.returncode == 9
-    (place,) = (path for path in sessions.iterdir() if path.name != source)
-    assert place.name.startswith(".new-") == (left == "hidden")
+    begun = {"compaction": "to go on after a summary of", "fork": "as a copy of"}
+    said = {
+        f"session {left}, begun {how} session {source}, is not whole: {leave(tau_env, left, source, left)} "
+        f"(session {source} is as it was, and this one may be deleted)"
+        for left, how in begun.items()
+    }
+    hidden = leave(tau_env, "hidden", source, "hidden")
+    assert hidden.name.startswith(".new-")
+    said.add(f"{hidden} is left of a session that was never made (it may be deleted while no tau runs)")
     before = everything(tau_env.home.parent)
     done = tau_env.run("doctor")
     assert done.returncode == 0, done.stdout
-    (line,) = (line for line in done.stdout.splitlines() if line[6:20].strip() == "unfinished")
-    begun = "as a copy of" if left == "fork" else "to go on after a summary of"
-    said = (
-        f"session next, begun {begun} session {source}, is not whole: {place} "
-        f"(session {source} is as it was, and this one may be deleted)"
-    )
-    if left == "hidden":
-        said = f"{place} is left of a session that was never made (it may be deleted while no tau runs)"
-    assert line == f"{'warn':<5} {'unfinished':<14} {said}"
+    lines = unfinished(done.stdout)
+    assert (set(lines), len(lines)) == (said, 3)
     assert everything(tau_env.home.parent) == before, "nothing is deleted"
 
 
-@pytest.mark.parametrize("state", ["gone", "unreadable", "damaged", "no link"])
-def test_nothing_may_be_deleted_where_what_it_was_made_from_cannot_be_read(
-    tau_env: TauEnv, state: str
-) -> None:
+def test_nothing_may_be_deleted_where_what_it_was_made_from_cannot_be_read(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "hello"})
-    source = tau_env.record("20260901-120000-abcd", "hi", "hello")
-    given = "" if state == "no link" else source.name
-    killed = subprocess.run([sys.executable, "-c", LEAVE, str(tau_env.data), "fork", given], check=False)
-    assert killed.returncode == 9
+    states = ("gone", "unreadable", "damaged", "no link")
+    sources = {state: tau_env.record(f"of-{state.replace(' ', '-')}", "hi", "hello") for state in states}
+    places = {
+        state: leave(tau_env, "fork", "" if state == "no link" else source.name, state.replace(" ", "-"))
+        for state, source in sources.items()
+    }
+    for state, source in sources.items():
+        damage(source, state)
+    lines = unfinished(tau_env.run("doctor").stdout)
+    assert len(lines) == len(states)
+    for state, place in places.items():
+        source = sources[state]
+        begun = "" if state == "no link" else f", begun as a copy of session {source.name},"
+        whole = f"session {place.name}{begun} is not whole: {place} ("
+        (line,) = (line for line in lines if line.startswith(whole))
+        assert "may be nowhere else)" in line
+        assert "may be deleted" not in line
+        assert "as it was" not in line
+        if state != "no link":
+            assert source.name in line.partition(" is not whole: ")[2], "the hint names what cannot be read"
+
+
+def damage(source: Path, state: str) -> None:
+    """Bring about that a session cannot be read."""
     if state == "gone":
         shutil.rmtree(source)
     elif state == "unreadable":
@@ -232,22 +262,12 @@ def test_nothing_may_be_deleted_where_what_it_was_made_from_cannot_be_read(
             log.unlink()
         (message,) = source.rglob("messages/000001.json")
         message.write_bytes(b"")
-    done = tau_env.run("doctor")
-    (line,) = (line for line in done.stdout.splitlines() if line[6:20].strip() == "unfinished")
-    begun = "" if state == "no link" else f", begun as a copy of session {source.name},"
-    place = tau_env.data / "sessions" / "next"
-    assert f"session next{begun} is not whole: {place} (" in line
-    assert "may be nowhere else)" in line
-    assert "may be deleted" not in line
-    assert "as it was" not in line
-    if state != "no link":
-        assert source.name in line.partition(" is not whole: ")[2], "the hint names what cannot be read"
 
 
 def test_a_session_that_is_being_made_is_not_named(tau_env: TauEnv) -> None:
     tau_env.scripted({"text": "hello"})
     with subprocess.Popen(
-        [sys.executable, "-c", LEAVE, str(tau_env.data), "running", "x"],
+        [sys.executable, "-c", LEAVE, str(tau_env.data), "running", "x", "next"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as making:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tau.agent import window_lead
+from tau.agent import anchors
 from tau.agent.anchors import Facts
 from tau.config.settings import AgentSettings, CompactionSettings
 from tau.conversation import Conversation
@@ -137,7 +137,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reading]:
                 seen.begun.set()
                 seen.held.wait(30)
 
-    monkeypatch.setattr(window_lead, "Facts", Held)
+    monkeypatch.setattr(anchors, "Facts", Held)
     yield seen
     seen.go_on()
 

@@ -25,9 +25,13 @@ pytestmark = pytest.mark.terminal
 ASKED = ("jot_note asks to run", "path: notes.txt", r"text: one\x1b line")
 
 
-def jot(tau_env: TauEnv) -> None:
-    call = {"name": "jot_note", "input": {"path": "notes.txt", "text": "one\x1b line"}, "id": "t1"}
-    tau_env.scripted({"text": "I note it.", "tools": [call]}, {"text": "All done."})
+def jot(tau_env: TauEnv, times: int = 1) -> None:
+    """Have the model note a line in each of so many turns."""
+    steps: list[dict[str, Any]] = []
+    for turn in range(1, times + 1):
+        call = {"name": "jot_note", "input": {"path": "notes.txt", "text": "one\x1b line"}, "id": f"t{turn}"}
+        steps += [{"text": "I note it.", "tools": [call]}, {"text": "All done."}]
+    tau_env.scripted(*steps)
 
 
 def told(tau_env: TauEnv) -> str:
@@ -65,27 +69,32 @@ def test_yes_runs_it(tau_env: TauEnv, chats: Chats, terminal: str) -> None:
 
 
 @pytest.mark.parametrize("terminal", ["xterm-256color", "dumb"])
-def test_no_refuses_it_and_what_is_neither_is_asked_again(
+def test_no_a_reason_and_ctrl_c_refuse_it_one_after_the_other(
     tau_env: TauEnv, chats: Chats, terminal: str
 ) -> None:
-    jot(tau_env)
+    jot(tau_env, times=3)
     process = chats.start(TERM=terminal)
     process.expect("❯|> ")
     process.send("note it\r")
     asks(process)
-    answer(process, "what?\r", "n or r? ")
+    answer(process, "what?\r", "n or r? ")  # what is neither is asked again
     process.send("x\x7fn\r")
     process.expect_exact("All done.")
     assert "denied" in process.before
     assert not (tau_env.directory / "notes.txt").exists()
     assert "said no" in told(tau_env)
-
-
-@pytest.mark.parametrize("terminal", ["xterm-256color", "dumb"])
-def test_ctrl_c_at_a_question_cancels_the_turn(tau_env: TauEnv, chats: Chats, terminal: str) -> None:
-    jot(tau_env)
-    process = chats.start(TERM=terminal)
     process.expect("❯|> ")
+
+    process.send("note it\r")
+    asks(process)
+    answer(process, "r\r", "why not? ")
+    process.send("not thérf\x7fe\r")
+    process.expect_exact("All done.")
+    assert "denied" in process.before
+    assert not (tau_env.directory / "notes.txt").exists()
+    assert "not thére" in told(tau_env)
+    process.expect("❯|> ")
+
     process.send("note it\r")
     asks(process)
     process.sendcontrol("c")
@@ -138,21 +147,6 @@ def test_in_a_pipe_nothing_is_asked_and_nothing_runs(tau_env: TauEnv, command: l
     assert "asks to run" not in done.stdout + done.stderr
     assert "denied" in done.stdout + done.stderr
     assert not (tau_env.directory / "notes.txt").exists()
-
-
-@pytest.mark.parametrize("terminal", ["xterm-256color", "dumb"])
-def test_a_reason_is_told_to_the_model(tau_env: TauEnv, chats: Chats, terminal: str) -> None:
-    jot(tau_env)
-    process = chats.start(TERM=terminal)
-    process.expect("❯|> ")
-    process.send("note it\r")
-    asks(process)
-    answer(process, "r\r", "why not? ")
-    process.send("not thérf\x7fe\r")
-    process.expect_exact("All done.")
-    assert "denied" in process.before
-    assert not (tau_env.directory / "notes.txt").exists()
-    assert "not thére" in told(tau_env)
 
 
 def test_always_is_told_with_its_patterns_and_counts(tau_env: TauEnv, chats: Chats) -> None:

@@ -12,6 +12,8 @@ import pytest
 import time_machine
 from pytest_textual_snapshot import SVGImageExtension
 from syrupy.assertion import SnapshotAssertion
+from textual._compositor import LayoutUpdate
+from textual.strip import Strip
 from textual.widgets import Input
 
 from tau.events import AgentEvent, NoticeRecord, ToolCallRecord
@@ -104,10 +106,11 @@ async def picture(snapshot: SnapshotAssertion, tau: Running) -> None:
     for field in tau.app.screen.query(Input):
         field.cursor_blink = False
         field._cursor_visible = True
-    before, now = "", tau.app.export_screenshot()
-    while before != now:
-        before, now = now, await later(tau)
-    assert snapshot(extension_class=SVGImageExtension) == now
+    before: list[list[Strip]] = []
+    while before != (now := strips(tau)):
+        before = now
+        await tau.pilot.pause(0.05)  # everything that is queued is handled
+    assert snapshot(extension_class=SVGImageExtension) == tau.app.export_screenshot()
 
 
 async def pictures_of(
@@ -119,7 +122,8 @@ async def pictures_of(
         await picture(partial(snapshot, name=name), tau)  # type: ignore[arg-type]  # called the same way
 
 
-async def later(tau: Running) -> str:
-    """The screen after everything that is queued was handled."""
-    await tau.pilot.pause(0.05)
-    return tau.app.export_screenshot()
+def strips(tau: Running) -> list[list[Strip]]:
+    """All that a picture is made of, row by row, in a tenth of the time that the picture takes."""
+    update = tau.app.screen._compositor.render_update(full=True, screen_stack=tau.app._background_screens)
+    assert isinstance(update, LayoutUpdate)
+    return [list(row) for row in update.strips]

@@ -99,40 +99,34 @@ def test_what_is_pasted_where_nobody_looks_is_in_the_prompt(
     app.shows("❯ dropped.png!")
 
 
+COMMANDS = {
+    "help": ("/help\r", "↑↓ scroll   Esc back"),
+    "command": ("!echo said it\r", "said it"),
+    "message": ("a question\r", "the answer"),
+    "Esc": ("draft\x1b", "❯ draft"),
+    "F3": ("\x1bOR", "Model   scripted"),
+    "Ctrl+F": ("\x06find", "find"),
+    "editing": ("abc\x01X\x1b[C\x1b[CY", "❯ XabYc"),
+    "sessions": ("/sessions\r", "Sessions"),
+    "F2": ("\x1bOQ", "Sessions"),
+    "Ctrl+P": ("\x10", "/compact [FOCUS]"),
+    "Ctrl+R": ("\x12", "Search what was sent"),
+}
+"""What is typed, and what is on the screen once it was taken."""
+
+
 @pytest.mark.terminal
-@pytest.mark.parametrize("moment", ["screen", "frame"])
 @pytest.mark.parametrize(
-    ("keys", "shown"),
+    ("moment", "name"),
     [
-        ("/help\r", "↑↓ scroll   Esc back"),
-        ("!echo said it\r", "said it"),
-        ("a question\r", "the answer"),
-        ("draft\x1b", "❯ draft"),
-        ("\x1bOR", "Model   scripted"),
-        ("\x06find", "find"),
-        ("abc\x01X\x1b[C\x1b[CY", "❯ XabYc"),
-        ("/sessions\r", "Sessions"),
-        ("\x1bOQ", "Sessions"),
-        ("\x10", "/compact [FOCUS]"),
-        ("\x12", "Search what was sent"),
-    ],
-    ids=[
-        "help",
-        "command",
-        "message",
-        "Esc",
-        "F3",
-        "Ctrl+F",
-        "editing",
-        "sessions",
-        "F2",
-        "Ctrl+P",
-        "Ctrl+R",
+        *(("screen", name) for name in COMMANDS),
+        *(("frame", name) for name in ("message", "editing", "F2", "F3")),
     ],
 )
 def test_keys_that_command_wait_for_who_takes_them(
-    tau_env: TauEnv, terminal: Open, moment: str, keys: str, shown: str
+    tau_env: TauEnv, terminal: Open, moment: str, name: str
 ) -> None:
+    keys, shown = COMMANDS[name]
     tau_env.scripted({"text": "the answer"})
     app = at(terminal, moment)
     app.send(keys)
@@ -186,6 +180,27 @@ async def test_what_a_terminal_reports_is_not_text(
         await pilot.press("!")
         assert tau.screen.prompt.text == "one two!"
         late.read.set()
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "F3"])  # another model is shown here
+async def test_keys_that_are_pressed_while_the_session_opens_wait_for_who_takes_them(
+    settings_for: Callable[..., Settings], late: Late, name: str
+) -> None:
+    keys, shown = COMMANDS[name]
+    app = TauApp(settings_for([{"text": "the answer"}]), OpenRequest(channel="tui"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        tau = Running(app, pilot)
+        await tau.until(late.asked.is_set, "the session is being opened")
+        for key in keys_of(keys):
+            app.post_message(key)
+        await tau.rest()
+        late.opens.set()
+        late.read.set()
+        await tau.shows(shown)
+        assert "defect" not in tau.text()
+    assert app.conversation is not None
+    await app.conversation.close()
+    app.close_kept()
 
 
 @pytest.mark.parametrize("last", ["session", "history"])
