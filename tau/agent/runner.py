@@ -254,6 +254,7 @@ class AgentRunner:
         if task is None or turn is None:
             return
         turn.cancelled = True
+        self.tool_calls.give_up()
         self._agent.cancel()
         refuse_questions()
         done, _ = await asyncio.wait({task}, timeout=CANCEL_GRACE if turn.calls else MODEL_GRACE)

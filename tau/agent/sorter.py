@@ -17,6 +17,7 @@ from tau.errors import MemoryRefused
 from tau.masking import MASK, mask_content
 from tau.memory import proposals
 from tau.memory.documents import Document, front_matter
+from tau.memory.junk import words_only
 from tau.sessions.attached import own_text
 from tau.sessions.records import Message, StoredMessage, summed_up_in
 
@@ -129,12 +130,12 @@ def _operation(kept: Sequence[str], there: Document | None) -> dict[str, str]:
 
 def _worth_asking(messages: Sequence[Message], documents: Sequence[Document]) -> list[str]:
     """What the person said and no file says yet, each once, the newest ones."""
-    known = f" {' '.join(proposals.words_only(each.text) for each in documents)} "
+    known = f" {' '.join(words_only(each.text) for each in documents)} "
     found: dict[str, None] = {}
     for message in messages:
         if message["role"] == "user" and not summed_up_in(StoredMessage(0, message, "")):
             found.update(dict.fromkeys(_said(own_text(message))))
-    new = [said for said in found if f" {proposals.words_only(said)} " not in known and _may_stand(said)]
+    new = [said for said in found if f" {words_only(said)} " not in known and _may_stand(said)]
     return new[-MOST:]
 
 

@@ -113,7 +113,14 @@ class ToolCalls:
             turn.emit(Notice(line))
             self._record(NoticeRecord(line))
 
+    def give_up(self) -> None:
+        """Tell the calls that run that nobody waits for them any more."""
+        if self._context is not None:
+            self._context.calls.give_up()
+
     def end_open(self, turn: Turn) -> None:
         """End the calls that were running when the turn was stopped."""
+        if turn.calls:
+            self.give_up()
         for use_id, call in list(turn.calls.items()):
             self.end(turn, use_id, "cancelled", INTERRUPTED_RESULT, time.monotonic() - call.began)

@@ -36,7 +36,9 @@ def memory() -> None:
 def _desk() -> Desk:
     from tau.memory.desk import Desk
 
-    return Desk(load_settings())
+    desk = Desk(load_settings())
+    desk.waits = lambda waits: tell("Another tau writes memory; waiting…") if waits else None
+    return desk
 
 
 @memory.command("list")
@@ -170,7 +172,9 @@ def edit(label: str) -> None:
     where = _desk().where()
     scope, _, _ = _title(where, label)
     if scope == "project":
-        where, _ = project.ensure(where)
+        where, made = project.ensure(where)
+        if made:
+            tell(f"The folder of this project was made: {one_line(str(where.project))}")
     _, name, title = _title(where, label)
     path = where.folder(scope) / name
     shown = one_line(str(path))

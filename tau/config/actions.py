@@ -136,6 +136,7 @@ ACTIONS = (
     Action("memory-filter", ("slash",), "filter", ("memory",)),
     Action("memory-edit", ("e",), "edit the file in $VISUAL or $EDITOR", ("memory",)),
     Action("memory-undo", ("u",), "undo the newest change", ("memory",)),
+    Action("memory-accept", ("a",), "accept the changes that wait for your yes", ("memory",)),
     Action("find-before", ("shift+enter",), "the match before", ("find",)),
     Action("find-stay", ("tab",), "stay, with the cursor on the block", ("find",)),
     Action("block-copy", ("c",), "copy its source", ("blocks",)),

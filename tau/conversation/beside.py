@@ -27,11 +27,6 @@ class Beside:
         self._totals = hand.totals
         self._price = hand.state.model.price if hand.state.model else None
 
-    @property
-    def turns(self) -> int:
-        """Turns of the session."""
-        return self._totals.turns
-
     def note(self, event: TurnEvent) -> None:
         """Take note of what a call took, and tell the person of a wait; other events are nobody's."""
         match event:

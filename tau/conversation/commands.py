@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
-from tau.conversation import context_commands, memories, renaming, work_command
+from tau.conversation import consent, context_commands, memories, renaming, work_command
 from tau.conversation.core import Core
 from tau.conversation.state import (
     Cleared,
@@ -126,7 +126,10 @@ async def run(core: Core, line: str) -> CommandResult:
     name = word.removeprefix("/").lower()
     for spec in COMMANDS:
         if name == spec.name or name in spec.aliases:
-            return await _HANDLERS[spec.name](core, rest.strip())
+            result = await _HANDLERS[spec.name](core, rest.strip())
+            if isinstance(result, Said) and result.logged:
+                core.in_force.notes.note(USER, result.logged)
+            return result
     names = [spec.name for spec in COMMANDS]
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean /{near[0]}?" if near else "/help lists the commands"
@@ -349,16 +352,17 @@ async def _tools(core: Core, rest: str) -> CommandResult:
 
 async def _goal(core: Core, rest: str) -> CommandResult:
     result = await core.in_force.at_desk(memories.goal, rest)
-    if rest and isinstance(result, Said):
-        core.in_force.notes.note(USER, f"goal: {rest}")
-    return result
+    return replace(result, logged=f"goal: {rest}") if rest and isinstance(result, Said) else result
 
 
 async def _memory(core: Core, rest: str) -> CommandResult:
     result = await core.in_force.at_desk(memories.memory, rest)
-    if isinstance(result, MemoryListing) and (line := await asyncio.to_thread(core.in_force.work.listed)):
-        return replace(result, work_log=line, lines=[*result.lines, line])
-    return result
+    if not isinstance(result, MemoryListing):
+        return result
+    line = await asyncio.to_thread(core.in_force.work.listed)
+    waiting = await asyncio.to_thread(core.refining.waiting)
+    lines = [*result.lines, *([line] if line else []), *consent.listed(waiting)]
+    return replace(result, work_log=line, waiting=waiting, lines=lines)
 
 
 async def _refine(core: Core, rest: str) -> CommandResult:

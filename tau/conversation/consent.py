@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tau.display import one_line, visible
@@ -14,6 +14,31 @@ from tau.memory.proposals import Checked
 from tau.tools.unified_diff import difference
 
 UNDONE_BY = "/refine undo takes it back"
+ACCEPTED_BY = "/refine accept carries it out"
+LOST = "Memory was not changed, as tau was left before your yes, and the change is kept nowhere:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingChange:
+    """A change of a memory file that waits for the person's yes; all of it is safe to show.
+
+    Attributes:
+        title: ``global/NAME.md`` or ``project/NAME.md``.
+        reason: Why it waits, in a few words.
+        sentence: What changes and why.
+        difference: What it would do to the file as it is now, as a diff; a line that says why nothing when
+            that was changed since.
+    """
+
+    title: str
+    reason: str
+    sentence: str
+    difference: str
+
+    @property
+    def line(self) -> str:
+        """What it is, in one line."""
+        return f"{self.title}, {self.reason} — {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +51,16 @@ class _Change:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """What of a proposal waits, and what was carried out at once: the digests of the files it left."""
+
+    changes: dict[str, _Change]
+    beside: dict[str, str]
+
+
 class Waiting:
-    """What waits for the person's yes, a change a file. May be used from any thread.
+    """What waits for the person's yes: the changes of a proposal stand or go together. For any thread.
 
     Args:
         desk: The memory of the directory.
@@ -35,28 +68,34 @@ class Waiting:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._changes: dict[str, _Change] = {}
+        self._proposals: list[_Proposal] = []
         self._source = Source("", 0, "manual")
         self._lock = threading.Lock()
 
-    def take(self, checked: Checked, source: Source) -> None:
-        """Have what needs consent wait. What is changed without it waits no longer.
+    def take(self, checked: Checked, source: Source) -> list[str]:
+        """Have what needs consent wait. What is proposed anew for a file ends what waits with that file.
 
         Args:
             checked: A proposal that was carried out but for that.
             source: What it came from.
+
+        Returns:
+            The files whose changes wait no longer, though the new proposal has none for them.
         """
         with self._lock:
-            for title in checked.wanted:
-                self._changes.pop(title, None)
-            for title, reason in checked.consent.items():
-                self._changes[title] = _Change(
-                    checked.wanted[title], checked.expected[title], checked.sentences[title], reason
-                )
+            ended = [
+                each
+                for each in self._proposals
+                if not checked.wanted.keys().isdisjoint({**each.changes, **each.beside})
+            ]
+            self._proposals = [each for each in self._proposals if each not in ended]
+            if checked.consent:
+                self._proposals.append(_parted(checked))
                 self._source = Source(source.session, source.messages, "manual")
+        return [title for each in ended for title in each.changes if title not in checked.wanted]
 
     def carry_out(self, given_up: Callable[[], bool]) -> tuple[list[str], Entry | None]:
-        """Make the changes that wait, all as one; a file that was changed since is left as it is.
+        """Make the changes that wait, all as one; of a proposal one of whose files was changed since, none.
 
         Args:
             given_up: Whether nobody waits for it any more; once it has begun it is carried out.
@@ -71,21 +110,39 @@ class Waiting:
         left: list[str] = []
         entry = None
         with self._lock:
-            while self._changes:
+            for proposal, title in [(each, self._left_behind(each)) for each in self._proposals]:
+                if title:
+                    left += self._end(proposal, title)
+            while changes := self._changes():
                 try:
                     entry = self._desk.history().change(
-                        {title: change.wanted for title, change in self._changes.items()},
-                        sentences={title: change.sentence for title, change in self._changes.items()},
+                        {title: change.wanted for title, change in changes.items()},
+                        sentences={title: change.sentence for title, change in changes.items()},
                         source=self._source,
-                        expected={title: change.expected for title, change in self._changes.items()},
+                        expected={title: change.expected for title, change in changes.items()},
                         given_up=given_up,
                     )
                 except MemoryChanged as error:
-                    del self._changes[error.title]
-                    left.append(f"{one_line(error.title)} was changed since, so it was left as it is")
+                    proposal = next(each for each in self._proposals if error.title in each.changes)
+                    left += self._end(proposal, error.title)
                 else:
-                    self._changes.clear()
+                    self._proposals.clear()
         return left, entry
+
+    def changes(self) -> list[WaitingChange]:
+        """What waits, a change a file, each with its difference to what the file holds. Reads files."""
+        with self._lock:
+            waiting = [*self._proposals]
+        return [
+            WaitingChange(
+                title=one_line(title),
+                reason=change.reason,
+                sentence=change.sentence,
+                difference=self._difference(title, change, behind=bool(self._left_behind(each))),
+            )
+            for each in waiting
+            for title, change in each.changes.items()
+        ]
 
     def lines(self, titles: Collection[str] | None = None) -> list[str]:
         """What waits, each with its difference; empty when nothing does.
@@ -93,25 +150,69 @@ class Waiting:
         Args:
             titles: Only these files.
         """
-        lines: list[str] = []
-        with self._lock:
-            waiting = dict(self._changes)
-        for title, change in waiting.items():
-            if titles is None or title in titles:
-                lines.append(f"Waits for your yes: {one_line(title)}, {change.reason} — {change.sentence}")
-                lines += self._difference(title, change)
-        return [*lines, "/refine accept carries it out"] if lines else []
+        shown = None if titles is None else set(map(one_line, titles))
+        return listed([change for change in self.changes() if shown is None or change.title in shown])
 
-    def _difference(self, title: str, change: _Change) -> list[str]:
+    def lost(self) -> list[str]:
+        """What is said of all that waits when tau ends, which keeps none of it."""
+        with self._lock:
+            waiting = self._changes()
+        named = [
+            f"    {one_line(title)} — {one_line(change.sentence, 200)}" for title, change in waiting.items()
+        ]
+        return [LOST, *named] if named else []
+
+    def _changes(self) -> dict[str, _Change]:
+        """All that waits, by file: no two proposals have one in common. The lock is held."""
+        return {title: change for each in self._proposals for title, change in each.changes.items()}
+
+    def _end(self, proposal: _Proposal, changed: str) -> list[str]:
+        """A proposal waits no longer, since one of its files was changed. Returns what is to be said."""
+        self._proposals.remove(proposal)
+        others = ", ".join(one_line(title) for title in proposal.changes if title != changed)
+        said = [f"{one_line(changed)} was changed since, so it was left as it is"]
+        return [*said, f"    and {others} with it: these changes go together"] if others else said
+
+    def _left_behind(self, proposal: _Proposal) -> str:
+        """The file that was carried out with a proposal and does not hold that any more; empty for none."""
+        return next((title for title, must in proposal.beside.items() if self._now(title)[1] != must), "")
+
+    def _now(self, title: str) -> tuple[bytes | None, str | None]:
         try:
             now = read(self._desk.where(), title)
         except OSError:
             now = None
-        if digest(now) != change.expected:
-            return ["    it was changed since, so it will be left as it is"]
+        return now, digest(now)
+
+    def _difference(self, title: str, change: _Change, *, behind: bool) -> str:
+        now, known_by = self._now(title)
+        if known_by != change.expected or behind:
+            return "    it, or a file it goes with, was changed since, so it will be left as it is"
         before = None if now is None else visible(now.decode("utf-8", "replace"))
         after = visible((change.wanted or b"").decode("utf-8", "replace"))
-        return difference(before, after, one_line(title)).text.splitlines()
+        return difference(before, after, one_line(title)).text
+
+
+def _parted(checked: Checked) -> _Proposal:
+    return _Proposal(
+        {
+            title: _Change(checked.wanted[title], checked.expected[title], checked.sentences[title], reason)
+            for title, reason in checked.consent.items()
+        },
+        {
+            title: known_by
+            for title, data in checked.wanted.items()
+            if title not in checked.consent and (known_by := digest(data))
+        },
+    )
+
+
+def listed(waiting: Sequence[WaitingChange]) -> list[str]:
+    """Changes that wait, each with its difference, and what carries them out; empty when there are none."""
+    lines: list[str] = []
+    for change in waiting:
+        lines += [f"Waits for your yes: {change.line}", *change.difference.splitlines()]
+    return [*lines, ACCEPTED_BY] if lines else []
 
 
 def changed(entry: Entry) -> list[str]:

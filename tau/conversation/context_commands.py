@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -18,23 +17,6 @@ if TYPE_CHECKING:
     from tau.journal.context_desk import ContextDesk
 
 ASKS = "What should we work on?"
-
-_POLITE = re.compile(
-    r"^(?:ok(?:ay)?|please|let'?s|now|so|hey|can you|could you)[,!]?\s+|\s+(?:please|now|then|for today)$"
-)
-_SAVES = frozenset(
-    {"session log", "wrap up", "wrap it up", "wrap up the session", "save what we did", "end of session"}
-)
-_LOADS = frozenset(
-    {
-        "what did we work on last time",
-        "load my context",
-        "pick up where we left off",
-        "remind me where we were",
-    }
-)
-_SAVES_NAMED = re.compile(r"(?:session log for|wrap up(?: the)?) (?P<name>.+?)(?: session)?")
-_LOADS_NAMED = re.compile(r"(?:load my context for|what'?s the status of|load(?: the)? context) (?P<name>.+)")
 
 
 async def load(core: Core, wanted: str) -> CommandResult:
@@ -118,25 +100,15 @@ def offer(in_force: InForce, text: str) -> str:
         in_force: What is on here.
         text: The message.
     """
-    said = _bare(text)
-    if not said or len(said) > 120:
+    from tau.conversation.phrases import wish  # the patterns are made when a message comes, not at the start
+
+    desk = in_force.contexts
+    found = wish(text, lambda words: desk.named(words) if desk.on else "")
+    if found is None:
         return ""
-    saves, loads = said in _SAVES, said in _LOADS
-    name = ""
-    for pattern in (_SAVES_NAMED, _LOADS_NAMED):
-        if not (saves or loads) and (found := pattern.fullmatch(said)) and in_force.contexts.on:
-            name = in_force.contexts.named(found["name"])
-            saves, loads = bool(name) and pattern is _SAVES_NAMED, bool(name) and pattern is _LOADS_NAMED
-    if saves and (in_force.contexts.on or in_force.work.on):
-        return f"/wrap{f' {name}' if name else ''} saves what was done in this session, /wrap quick briefly"
-    if loads and in_force.contexts.on:
-        return f"/load{f' {name}' if name else ''} reads what earlier sessions left"
+    command = f"/{found.command}{f' {found.name}' if found.name else ''}"
+    if found.command == "wrap" and (desk.on or in_force.work.on):
+        return f"{command} saves what was done in this session, /wrap quick briefly"
+    if found.command == "load" and desk.on:
+        return f"{command} reads what earlier sessions left"
     return ""
-
-
-def _bare(text: str) -> str:
-    """A message in small letters, without what is only politeness."""
-    said = " ".join(text.casefold().replace("’", "'").split()).strip(" .!?,;:\"'")
-    while (shorter := _POLITE.sub("", said).strip(" ,.!?")) != said:
-        said = shorter
-    return said

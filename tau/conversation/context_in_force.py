@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tau.sessions.lineage import Read, behind
-from tau.sessions.store import SessionWriter
+from tau.sessions.records import Message
+from tau.sessions.store import SessionReader, SessionWriter
 
 LOG_CONTEXT = "log_context"
 """The metadata key for its name."""
+
+LOG_CONTEXT_AT = "log_context_at"
+"""The metadata key for how many messages the session had when it was loaded or saved to last."""
 
 
 def recorded(read: Read, session_id: str) -> str:
@@ -33,4 +39,19 @@ def keep(writer: SessionWriter, context: str) -> None:
     Raises:
         TauError: It could not be written.
     """
-    writer.patch_meta({LOG_CONTEXT: context}, touch=False)
+    writer.patch_meta({LOG_CONTEXT: context, LOG_CONTEXT_AT: writer.count()}, touch=False)
+
+
+def said_since(reader: SessionReader, messages: Sequence[Message]) -> Sequence[Message]:
+    """What was said in a session since its context was loaded or saved to last.
+
+    Args:
+        reader: Of the session.
+        messages: All that was said, also in the sessions before it, the newest last.
+
+    Raises:
+        TauError: The session cannot be read.
+    """
+    at = reader.meta().get(LOG_CONTEXT_AT)
+    since = reader.count() - (at if isinstance(at, int) else 0)
+    return messages[max(0, len(messages) - max(0, since)) :]

@@ -11,6 +11,7 @@ from tau.agent import notices
 from tau.config.settings import Settings
 from tau.conversation import commands, renaming
 from tau.conversation.bridge import Bridge
+from tau.conversation.consent import WaitingChange
 from tau.conversation.core import Core
 from tau.conversation.engine import Engine
 from tau.conversation.images import Given
@@ -60,6 +61,7 @@ class Conversation:
         self._cancelled = asyncio.Event()
         self._calls = RecordedCalls()
         self._closed = False
+        self._told_before_closing = 0
 
     @classmethod
     def start(cls, settings: Settings, request: OpenRequest) -> Conversation:
@@ -289,16 +291,19 @@ class Conversation:
     def way_back(self) -> str:
         """The options with which the command line goes on with this session, quoted for a shell."""
         options = [("--resume", self._state.called), *self._core.request.configuration]
-        return visible(
-            " ".join(
-                f"{option}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
-                for option, value in options
-            )
-        )
+        written = [
+            f"{option}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
+            for option, value in options
+        ]
+        return visible(" ".join([*written, *(["--bare"] if self._core.request.bare else [])]))
 
     def lost(self) -> list[str]:
         """What is said, when tau ends, of what waits for the person's yes and is kept nowhere."""
         return self._core.lost()
+
+    def told_at_closing(self) -> list[str]:
+        """What `close` had to tell of what was still going on; a channel whose view is gone prints it."""
+        return [*self._state.tool_problems[self._told_before_closing :]] if self._closed else []
 
     async def sessions(self, query: ListQuery) -> list[SessionSummary]:
         """Sessions, newest first."""
@@ -343,6 +348,14 @@ class Conversation:
         """
         return await self._engine.call(self._core.in_force.at_desk(lambda desk, _: ask(desk), ""))
 
+    async def waiting_changes(self) -> list[WaitingChange]:
+        """Changes of memory that wait for the person's yes, read on a thread.
+
+        Raises:
+            TauError: They cannot be read.
+        """
+        return await asyncio.to_thread(self._core.refining.waiting)
+
     async def models(self) -> list[ModelChoice]:
         """The roles with what is known of their models and what they are missing; may take a moment."""
         return await self._engine.call(self._core.models())
@@ -367,6 +380,7 @@ class Conversation:
         if self._closed:
             return
         self._closed = True
+        self._told_before_closing = len(self._state.tool_problems)
         try:
             for task in (self._opening, self._model):
                 if task is not None and not task.done():

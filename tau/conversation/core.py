@@ -100,6 +100,7 @@ class Core(InHand):
 
     async def open(self) -> Opening:
         """Open the store and the session the channel asked for. Imports neither strands nor a provider."""
+        self.in_force.live_here()
         async with self._busy.lock:
             self._store = open_store(self.settings, channel=self.request.channel)
             self._catalog = Catalog(self._store, state_dir=self.settings.places.state)

@@ -39,7 +39,8 @@ def goal(desk: Desk, wanted: str) -> CommandResult:
     file = desk.goal_file()
     now = file.read()
     if not wanted:
-        return Said(_seen(now) if now is not None else [f"No goal is set here ({GOAL_USAGE})"])
+        said = _seen(now) if now is not None else [f"No goal is set here ({GOAL_USAGE})"]
+        return Said([*said, *desk.passed_over()])
     word = wanted.lower()
     if desk.bare:
         return Refused("The goal stays as it is: tau runs with --bare, which writes nothing")
@@ -79,7 +80,11 @@ def _there(file: GoalFile) -> Goal:
 
 def _seen(goal: Goal) -> list[str]:
     """A goal with what was noted of it."""
-    notes = [f"  {note.at:%Y-%m-%d %H:%M} UTC  {one_line(note.text)}" for note in goal.notes[-_NOTES:]]
+    notes = [
+        f"  {note.at:%Y-%m-%d %H:%M} UTC  {one_line(note.text)}"
+        + (f" ({goals.after(note.origin)})" if note.origin else "")
+        for note in goal.notes[-_NOTES:]
+    ]
     earlier = len(goal.notes) - len(notes)
     if earlier > 0:
         notes.insert(0, f"  {earlier} earlier note{'' if earlier == 1 else 's'} in the file")

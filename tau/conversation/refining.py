@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tau.conversation.beside import Beside
-from tau.conversation.consent import UNDONE_BY, Waiting, changed
+from tau.conversation.consent import UNDONE_BY, Waiting, WaitingChange, changed
 from tau.conversation.in_hand import InHand
 from tau.conversation.standing import InForce
 from tau.conversation.state import CommandResult, Refused, Said
@@ -55,11 +55,12 @@ NOTHING = "Memory stays as it is: there was nothing to refine"
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A refinement that was begun, with the session as it was then."""
+    """A refinement that was begun, with the session as it was then, and how many turns that had."""
 
     runner: AgentRunner
     calls: Beside
     source: Source
+    turns: int
     focus: str
     small: bool
 
@@ -132,7 +133,7 @@ class Refining:
         self._by_hand = how == "manual"
         model = hand.answerer.model
         small = model is not None and not model.info.reads_memory
-        begun = _Begun(runner, Beside(hand), Source(session, messages, how), focus, small)
+        begun = _Begun(runner, Beside(hand), Source(session, messages, how), hand.totals.turns, focus, small)
         self._task = asyncio.create_task(self._run(begun))
 
     async def close(self) -> None:
@@ -145,13 +146,21 @@ class Refining:
             await asyncio.wait(running)
         if task is not None and task.cancelled() and self._by_hand:
             self._in_force.tell("Memory was not refined: tau was left before that was over")
+        if lost := self._waiting.lost():
+            self._in_force.tell("\n".join(lost))
+
+    def waiting(self) -> list[WaitingChange]:
+        """What waits for the person's yes. Reads files; may be called from any thread."""
+        return self._waiting.changes()
 
     # One refinement -----------------------------------------------------------------------------
 
     async def _run(self, begun: _Begun) -> None:
         calls = begun.calls
+        done: list[str] = []
+        told: list[str] = []
         try:
-            told = await self._refine(begun)
+            done, told = await self._refine(begun)
         except ProposalInvalid as error:
             told = self._failed(begun, error.reason)
         except TauError as error:
@@ -167,6 +176,8 @@ class Refining:
         except TauError as error:
             told = [*told, f"What refining memory took is not kept with the session: {error.line()}"]
         self._task = None  # whoever reads that it is over may begin the next one
+        for text in done:
+            self._in_force.tell_done(text)
         for text in told:
             self._in_force.tell(text)
 
@@ -179,8 +190,8 @@ class Refining:
         self._failure_told = True
         return [f"Memory was not refined by itself: {reason}; should it happen again, only the log says so"]
 
-    async def _refine(self, begun: _Begun) -> list[str]:
-        """Carry it out. Returns what the person is to be told.
+    async def _refine(self, begun: _Begun) -> tuple[list[str], list[str]]:
+        """Carry it out. Returns what the person is to be told: what was done, and what is to be looked at.
 
         Raises:
             TauError: It failed; memory is as it was.
@@ -189,8 +200,7 @@ class Refining:
         left = await asyncio.to_thread(lambda: self._desk.history().begin_refining(rest))
         self._rests_until = time.monotonic() + (left or COOLDOWN)
         if left:
-            return []
-        self._mark(begun)
+            return [], []
         messages = await asyncio.to_thread(
             said_in, self._hand.read, begun.calls.session_id, begun.source.messages
         )
@@ -206,8 +216,8 @@ class Refining:
             except MemoryChanged as again:
                 raise TauError(f"{one_line(again.title)} was changed meanwhile once more") from None
 
-    async def _change(self, begun: _Begun, messages: Sequence[Message]) -> list[str]:
-        """Have the model propose changes of the memory as it is, and carry them out. Returns what to tell.
+    async def _change(self, begun: _Begun, messages: Sequence[Message]) -> tuple[list[str], list[str]]:
+        """Have the model propose changes of the memory as it is, and carry them out. Returns as `_refine`.
 
         Raises:
             MemoryChanged: A file was changed meanwhile; nothing was touched.
@@ -218,23 +228,30 @@ class Refining:
             messages, there, focus=begun.focus, small=begun.small, emit=begun.calls.note
         )
         checked = await asyncio.to_thread(self._checked, proposal)
-        entry, _ = await _to_its_end(lambda given_up: self._write(checked, begun.source, given_up))
-        told = []
+        (entry, ended), _ = await _to_its_end(lambda given_up: self._write(checked, begun.source, given_up))
+        self._mark(begun)
+        done: list[str] = []
         if entry is not None:
             await self._in_force.reread()
             self._desk.tells(entry)
-            told.append("\n".join([f"Memory was refined ({begun.source.how}):", *changed(entry), UNDONE_BY]))
+            done.append("\n".join([f"Memory was refined ({begun.source.how}):", *changed(entry), UNDONE_BY]))
+        told = []
+        if ended:
+            named = ", ".join(map(one_line, ended))
+            told.append(f"{named}: the change that waited for your yes is ended, as this one has its files")
         if checked.consent:
             told.append("\n".join(await asyncio.to_thread(self._waiting.lines, checked.consent)))
-        return told or ([NOTHING] if begun.source.how == "manual" else [])
+        if not done and not told and begun.source.how == "manual":
+            done.append(NOTHING)
+        return done, told
 
     def _mark(self, begun: _Begun) -> None:
-        """Keep with the session that it was read; without that it is only read once more."""
+        """Keep with the session how much of it was read, now that it was; else it is only read once more."""
         writer = self._hand.writer
         if writer is None or writer.session_id != begun.calls.session_id:
             return
         try:
-            writer.patch_meta({REFINED: begun.calls.turns}, touch=False)
+            writer.patch_meta({REFINED: begun.turns}, touch=False)
         except TauError as error:
             log.info("That session %s was refined is not saved: %s", begun.calls.session_id, error.line())
 
@@ -281,8 +298,10 @@ class Refining:
             origin=writing.united(proposal.origin, *(document.origin for document in proposal.shown)),
         )
 
-    def _write(self, checked: Checked, source: Source, given_up: Callable[[], bool]) -> Entry | None:
-        """Carry out what needs no consent; the rest waits.
+    def _write(
+        self, checked: Checked, source: Source, given_up: Callable[[], bool]
+    ) -> tuple[Entry | None, list[str]]:
+        """Carry out what needs no consent; the rest waits. Returns that change, and what waits no longer.
 
         Raises:
             GivenUp: `given_up` said so before it began.
@@ -299,8 +318,7 @@ class Refining:
                 expected={title: checked.expected[title] for title in wanted},
                 given_up=given_up,
             )
-        self._waiting.take(checked, source)
-        return entry
+        return entry, self._waiting.take(checked, source)
 
     # Consent ------------------------------------------------------------------------------------
 

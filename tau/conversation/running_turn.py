@@ -64,6 +64,7 @@ class RunningTurn:
         self._commands = commands
         self._questions = questions
         self._only_named: Sequence[str] = ()
+        self._offer = ""
         self._accepted = False
         self._task: asyncio.Task[TurnEnd] | None = None
 
@@ -118,8 +119,7 @@ class RunningTurn:
         Raises:
             TauError: An image that was given cannot go along; nothing is sent.
         """
-        if line := await asyncio.to_thread(context_commands.offer, self._in_force, self._said.text):
-            self._in_force.tell(line)
+        self._offer = await asyncio.to_thread(context_commands.offer, self._in_force, self._said.text)
         await self._hand.answerer.instruct()
         images, self._only_named = await self._said.read(self._hand.state)
         return [*carried(self._hand.state.shared), *images]
@@ -131,10 +131,12 @@ class RunningTurn:
             self._commands.told(accepted=self._accepted)
 
     def _watch(self, event: TurnEvent) -> None:
-        """An event of the agent's. Once it has the message, the person is told what did not go along."""
+        """An event of the agent's. Once it has the message, the person is told what belongs below it."""
         self.emit(event)
         if isinstance(event, TurnStarted):
             self._accepted = True
+            if self._offer:
+                self.emit(Notice(self._offer))
             for line in self._only_named:
                 self.emit(Notice(line, "warning"))
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from tau.conversation import context_in_force, tooling
 from tau.conversation.work_notes import WorkNotes
 from tau.errors import TauError
-from tau.events import Level, Notice
+from tau.events import Level, Notice, NoticeRecord, to_line
 from tau.journal.context_desk import ContextDesk
 from tau.journal.work_desk import WorkDesk
+from tau.masking import mask_all
 from tau.memory import goals
 from tau.memory.desk import Desk, Standing
 from tau.tasks import standing as tasks_standing
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from tau.conversation.in_hand import InHand
 
 T = TypeVar("T")
+
+WAITS = "Another tau writes memory; waiting"
+"""What is said where a change of memory waits for another process."""
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +58,38 @@ class InForce:
         self.work = WorkDesk(hand.settings, bare=hand.request.bare)
         self.notes = WorkNotes(hand, self)
         self.contexts = ContextDesk(hand.settings, self.desk, bare=hand.request.bare)
+        self._waiting = 0
         self._in_context: dict[str, str] = {}
+
+    def live_here(self) -> None:
+        """From now on, what other threads have to tell of the memory is shown from the running loop."""
+        loop = asyncio.get_running_loop()
+
+        def here(show: Callable[..., None], *given: object) -> None:
+            with suppress(RuntimeError):  # the loop has ended; nobody is left to tell
+                loop.call_soon_threadsafe(show, *given)
+
+        self.desk.late = lambda line: here(self.tell_done, line)
+        self.desk.waits = lambda waits: here(self._show_waiting, 1 if waits else -1)
+
+    def _show_waiting(self, more: int) -> None:
+        self._waiting += more
+        self._hand.show(waits=WAITS if self._waiting else "")
 
     def tell(self, line: str, level: Level = "warning") -> None:
         """Tell the person something that they did not wait for; of level ``info`` if nothing is wrong."""
         state = self._hand.state
         done = (*state.done, line) if level == "info" else state.done
         self._hand.show(tool_problems=(*state.tool_problems, line), done=done)
+
+    def tell_done(self, line: str) -> None:
+        """Tell what tau did on its own, and put that on the record of the session, as what a call did is."""
+        self.tell(line, "info")
+        if (writer := self._hand.writer) is not None:
+            try:
+                writer.append_event(mask_all(to_line(NoticeRecord(line))))
+            except TauError as error:
+                log.info("What was done is not on the record of the session: %s", error.line())
 
     def read(self) -> Standing:
         """What stands in every prompt, as it is on the disk now. Blocks; may be called from any thread."""

@@ -13,6 +13,7 @@ from tau.models.info import ModelInfo
 from tau.sessions.records import SessionSummary, StoredMessage
 
 if TYPE_CHECKING:
+    from tau.conversation.consent import WaitingChange
     from tau.memory.entries import Entry
 
 CompactionOutlook = Literal["later", "next", "after_turn", "never"]
@@ -55,6 +56,7 @@ class ConversationState(msgspec.Struct, frozen=True, kw_only=True):
             memory, a line each.
         done: Those of the lines that only say what was done or can be, with nothing wrong.
         goal: The goal of the directory in one line, with its state; empty when there is none.
+        waits: What a command or a call waits for, once that takes long; empty when it does not.
     """
 
     session_id: str
@@ -87,6 +89,7 @@ class ConversationState(msgspec.Struct, frozen=True, kw_only=True):
     tool_problems: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     goal: str = ""
+    waits: str = ""
 
     @property
     def compacts(self) -> str:
@@ -158,11 +161,13 @@ class Said(msgspec.Struct, frozen=True):
         lines: As long as they come.
         refused: What was not done.
         laid_out: Lays the same out in so many columns; None where lines are folded wherever they end.
+        logged: What the person did, as the work log has it; empty where it has no line of it.
     """
 
     lines: Sequence[str]
     refused: Sequence[str] = ()
     laid_out: Callable[[int], Sequence[str]] | None = None
+    logged: str = ""
 
     def within(self, columns: int | None) -> Sequence[str]:
         """The lines for a channel that has so many columns, or None where what it writes has no width."""
@@ -296,6 +301,7 @@ class MemoryListing(msgspec.Struct, frozen=True, kw_only=True):
         project: Where those of this project are.
         bare: Whether nothing of it is loaded, since tau runs with ``--bare``.
         work_log: What of the project's work log is loaded beside it, in one line; empty when nothing is.
+        waiting: Changes that wait for the person's yes.
         lines: All of it for line mode.
     """
 
@@ -308,6 +314,7 @@ class MemoryListing(msgspec.Struct, frozen=True, kw_only=True):
     project: str = ""
     bare: bool = False
     work_log: str = ""
+    waiting: Sequence[WaitingChange] = ()
     lines: Sequence[str] = ()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tau.conversation.state import CommandResult, Refused, Said
-from tau.conversation.work_notes import USER
 from tau.display import one_line
 from tau.journal.work_desk import WorkDesk
 
@@ -33,25 +32,26 @@ async def work(core: Core, wanted: str) -> CommandResult:
             return Said(await notes.at_desk(_listing))
         case "resume" | "switch" if rest:
             offer = await notes.at_desk(lambda desk: desk.sessions.resume(rest))
-            notes.note(USER, f"resumed {offer.session.name}")
-            lines = _resumed(offer)
+            done, lines = f"resumed {offer.session.name}", _resumed(offer)
         case "new":
             path = await notes.at_desk(lambda desk: desk.sessions.new(called, rest))
+            done = f"began new work: {rest}" if rest else "began new work"
             lines = [f"New work: {one_line(path)}; what was in hand is paused"]
         case "task" if rest:
-            path = await notes.at_desk(lambda desk: desk.sessions.set_task(called, rest))
+            path, before = await notes.at_desk(lambda desk: desk.sessions.set_task(called, rest))
+            done = f"the current task is {rest}" + (f"; it was: {before}" if before else "")
             lines = [f"Current task in {one_line(path)}: {one_line(rest, 200)}"]
         case "drop" if rest:
             dropped = await notes.at_desk(lambda desk: desk.sessions.drop(rest))
+            done = f"dropped {dropped.session.name}: {dropped.session.task or 'it had no current task'}"
             lines = _dropped(dropped)
         case "undo" if not rest:
             said = await notes.at_desk(WorkDesk.undo)
-            notes.note(USER, f"/work undo — {said}")
-            lines = [said]
+            done, lines = f"/work undo — {said}", [said]
         case _:
             return Refused(WORK_TAKES)
     await core.in_force.reread()
-    return Said(lines)
+    return Said(lines, logged=done)
 
 
 async def todo(core: Core, wanted: str) -> CommandResult:
@@ -64,15 +64,16 @@ async def todo(core: Core, wanted: str) -> CommandResult:
     word, _, rest = wanted.partition(" ")
     word, rest = word.lower(), rest.strip()
     number = rest if word == "open" else word
+    done = ""
     if number.isdecimal() and len(number) < 6 and (word == "open" or not rest):
-        done = word != "open"
-        shown, item, changed = await notes.at_desk(lambda desk: desk.todos.tick(int(number), done=done))
-        verb = "ticked" if done else "opened again"
+        ticks = word != "open"
+        shown, item, changed = await notes.at_desk(lambda desk: desk.todos.tick(int(number), done=ticks))
+        verb = "ticked" if ticks else "opened again"
         if changed:
-            notes.note(USER, f"{verb} in {shown.path}: {item.text}")
+            done = f"{verb} in {shown.path}: {item.text}"
         line = f"{verb.capitalize()}: {item.line}" if changed else f"It was so already: {item.line}"
         lines = [line, f"{one_line(shown.path)}: {shown.summary}"]
-        if shown.closed and done:
+        if shown.closed and ticks:
             lines.append("All of it is done, so it is the active todo no more")
     else:
         match word:
@@ -82,24 +83,21 @@ async def todo(core: Core, wanted: str) -> CommandResult:
                 return Said(await notes.at_desk(_files))
             case "new" if rest:
                 made = await notes.at_desk(lambda desk: desk.todos.make(called, rest))
-                notes.note(USER, f"made {made.path}, the active todo")
+                done = f"made {made.path}, the active todo"
                 lines = [f"Made {one_line(made.path)}, the active todo; /todo add TEXT adds an item"]
             case "use" if rest:
                 made = await notes.at_desk(lambda desk: desk.todos.link(called, rest))
-                notes.note(USER, f"took {made.path} for the active todo")
-                lines = _numbered(made)
+                done, lines = f"took {made.path} for the active todo", _numbered(made)
             case "add" if rest:
                 made = await notes.at_desk(lambda desk: desk.todos.add(rest))
-                notes.note(USER, f"added to {made.path}: {rest}")
-                lines = _numbered(made)
+                done, lines = f"added to {made.path}: {rest}", _numbered(made)
             case "close" if not rest:
                 path = await notes.at_desk(lambda desk: desk.todos.unlink())
-                notes.note(USER, f"let go of {path}")
-                lines = [f"{one_line(path)} is the active todo no more"]
+                done, lines = f"let go of {path}", [f"{one_line(path)} is the active todo no more"]
             case _:
                 return Refused(TODO_TAKES)
     await core.in_force.reread()
-    return Said(lines)
+    return Said(lines, logged=done)
 
 
 def _listing(desk: WorkDesk) -> list[str]:
@@ -109,7 +107,7 @@ def _listing(desk: WorkDesk) -> list[str]:
     none = "No work is in hand yet: your first message begins it"
     lines = _in_hand(desk, session) if session is not None else [none]
     offers = desk.sessions.offers()
-    lines += desk.sessions.take_troubles()
+    lines += [*filter(None, [desk.sessions.others]), *desk.sessions.take_troubles()]
     if not offers:
         return [*lines, "Nothing else is paused or in progress"]
     lines.append(f"To resume ({len(offers)}):")
@@ -140,12 +138,13 @@ def _resumed(offer: Offer) -> list[str]:
     return [f"Resumed: {work_shown.headline(offer.session)}", *work_shown.details(offer)]
 
 
-def _dropped(session: WorkSession) -> list[str]:
+def _dropped(offer: Offer) -> list[str]:
     from tau.journal import work_shown
 
-    stem = one_line(session.name.removesuffix(".md"), 80)
+    stem = one_line(offer.session.name.removesuffix(".md"), 80)
     return [
-        f"Set done: {work_shown.named(session)}",
+        f"Set done: {work_shown.named(offer.session)}",
+        *(work_shown.left_open(offer.todo) if offer.todo is not None else []),
         f"It is offered no more, and deleted at the next start; until then /work resume {stem} takes it up",
     ]
 

@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from tau.conversation import context_in_force
 from tau.conversation.beside import Beside
 from tau.conversation.context_commands import words
 from tau.conversation.refining import said_in
 from tau.conversation.state import CommandResult, Refused, Said
 from tau.conversation.wrap_answer import once, parsed
-from tau.conversation.wrap_guess import guessed
+from tau.conversation.wrap_guess import guessed, mentioned
 from tau.conversation.wrap_names import AGREED, DECLINED, QUICK, UNDO, Named, named
-from tau.conversation.wrap_waiting import STILL, STILL_BEHIND, Waiting
+from tau.conversation.wrap_waiting import ENDED, STILL, STILL_BEHIND, Waiting, logged
 from tau.display import one_line
 from tau.errors import TauError
 from tau.journal import contexts, work_place
@@ -93,9 +94,11 @@ class Wrapping:
         if first in (*AGREED, *DECLINED):
             if len(said) > 1:
                 return Refused(f"/wrap {first} takes nothing more; /wrap new NAME begins a context")
-            return await self._agreed() if first in AGREED else await self._declined()
+            return logged(first, await (self._agreed() if first in AGREED else self._declined()))
         if first == UNDO:
-            return await self._undo() if len(said) == 1 else Refused("/wrap undo takes nothing more")
+            if len(said) > 1:
+                return Refused("/wrap undo takes nothing more")
+            return logged(first, await self._undo())
         self._asked = None
         if why := self._why_not():
             return Refused(why)
@@ -165,8 +168,10 @@ class Wrapping:
             core.in_force.tell(line)
         current = await asyncio.to_thread(core.in_force.context)
         listed = ", ".join(map(one_line, [*found.names, contexts.SHARED]))
-        guess, why = guessed(found, current)
-        if not guess:
+        since = context_in_force.said_since(core.reader, messages) if current else messages
+        named_last = await asyncio.to_thread(mentioned, since, core.in_force.contexts.named)
+        guess = guessed(found, current, named_last)
+        if not guess.contexts:
             first = "Which context is this session about?"
             if not found.names:
                 suggested = contexts.suggested(core.settings.directory)
@@ -179,14 +184,15 @@ class Wrapping:
                     "/wrap NAME saves it there, several names in several, /wrap new NAME begins one",
                 ]
             )
-        plan = _Plan(guess, quick, warned=True)
+        plan = _Plan(guess.contexts, quick, warned=True)
         doubt = await asyncio.to_thread(core.in_force.contexts.doubt)
         self._asked = core.state.session_id, plan
-        names = ", ".join(map(one_line, guess))
+        names = ", ".join(map(one_line, guess.contexts))
         return await self._asking(
             [
                 *([doubt] if doubt else []),
-                f"This session is about {names}: {why}",
+                f"This session is about {names}: {guess.why}",
+                *([guess.more] if guess.more else []),
                 f"/wrap yes saves it there; /wrap NAME takes another one: {listed}; {NO}",
             ]
         )
@@ -213,7 +219,8 @@ class Wrapping:
                 return Refused(why)
             return await self._save(asked[1])
         of = await asyncio.to_thread(self._first)
-        done = await asyncio.to_thread(self._waiting.agree, of)
+        # behind what is to be logged: work that goes on is not set done
+        done = await self._core.in_force.notes.at_desk(lambda _: self._waiting.agree(of))
         if isinstance(done, Said):
             await self._core.in_force.reread()
         return done
@@ -225,7 +232,7 @@ class Wrapping:
         if asked is not None:
             still = [STILL] if self._waiting.has(of) else []
             return Said(["Nothing was saved, and no context was begun", *still])
-        return self._waiting.decline(of)
+        return await self._core.in_force.notes.at_desk(lambda _: self._waiting.decline(of))
 
     async def _undo(self) -> CommandResult:
         """Take the newest save into `.session-log/` back."""
@@ -238,6 +245,8 @@ class Wrapping:
             more = "; /work undo takes the newest change of .memory/ back"
             return Refused(error.line() + (more if self._core.in_force.work.on else ""))
         told = [await self._set_back(line) if line.endswith(SET_DONE) else line for line in lines]
+        if await asyncio.to_thread(self._waiting.end_undone):
+            told.append(ENDED)
         await self._core.in_force.reread()
         return Said([line for line in told if line])
 
@@ -265,7 +274,7 @@ class Wrapping:
         desks = await asyncio.to_thread(self._desks, plan)
         calls = Beside(core)
 
-        async def read(runner: AgentRunner) -> tuple[list[tuple[WrapDesk, WrapAsk, Any]], str, int]:
+        async def read(runner: AgentRunner) -> tuple[list[tuple[WrapDesk, WrapAsk, Any]], str]:
             asks = [await asyncio.to_thread(desk.wrap_ask, session) for desk in desks]
             messages = await self._messages()
             try:
@@ -274,11 +283,11 @@ class Wrapping:
                 self._keep(calls)
             said = await asyncio.to_thread(lambda: self._with_owners(parsed(answer)))
             parts = [(desk, ask, said.get(ask.key)) for desk, ask in zip(desks, asks, strict=True)]
-            return parts, origin, len(messages)
+            return parts, origin
 
         try:
-            answers, origin, count = await core.stoppable(read, WrapCancelled(CANCELLED))
-            session = replace(session, origin=origin, messages=count)
+            answers, origin = await core.stoppable(read, WrapCancelled(CANCELLED))
+            session = replace(session, origin=origin)
             for desk, ask, part in answers:
                 await asyncio.to_thread(_check, desk, ask, part, session)
         except WrapCancelled:
@@ -288,7 +297,7 @@ class Wrapping:
         lines: list[str] = []
         failed: list[str] = []
         questions: list[Question] = []
-        also: Callable[[str], None] | None = None
+        saved = Wrapped()
         for desk, _, part in answers:
             if failed:  # a session is closed when all else of it is saved
                 failed.append(
@@ -302,10 +311,11 @@ class Wrapping:
             else:
                 lines += wrapped.lines
                 failed += wrapped.refused
-                also = also or wrapped.also
                 asked: Sequence[Question] = wrapped.questions
-                if desk is core.in_force.work and also is not None:
-                    asked = [_saying(question, also) for question in asked]
+                if desk is core.in_force.contexts:
+                    saved = wrapped
+                elif (also := saved.also) is not None:
+                    asked = [replace(_saying(question, also), stands=saved.stands) for question in asked]
                     kept = [f"{wrapped.closed}{SET_DONE}"] if wrapped.closed else []
                     kept += [ALSO_MEMORY] if wrapped.changed else []
                     lines += await asyncio.to_thread(_said_also, also, *kept)

@@ -62,13 +62,13 @@ class Gate:
         self._session += [patterns.parse(entry) for entry in entries]
 
     def judge(self, tool: Any, arguments: Mapping[str, Any]) -> Verdict:
-        """Decide about a call. Nothing is run, and no file is read.
+        """Decide about a call. Nothing is run, and no file is read but what a tool's `doubts` look at.
 
         ``deny`` goes before ``ask``, ``ask`` before what was approved; what nobody approved asks.
 
         Args:
-            tool: A strands tool; its ``tier`` (2 where it has none), ``subject``, ``asks`` and ``wary``
-                count.
+            tool: A strands tool; its ``tier`` (2 where it has none), ``subject``, ``asks``, ``wary`` and
+                ``doubts`` count.
             arguments: The call's.
         """
         name: str = tool.tool_name
@@ -95,15 +95,17 @@ class Gate:
             # What cannot be read may be just what a rule is about.
             said = f"it cannot be told whether {rules[0]} is about this"
             return Verdict("ask", unclear=(said, *call.unclear), real=call.real)
-        return self._approved(tool, name, call)
+        return self._approved(tool, name, call, arguments)
 
-    def _approved(self, tool: Any, name: str, call: Call) -> Verdict:
+    def _approved(self, tool: Any, name: str, call: Call, arguments: Mapping[str, Any]) -> Verdict:
         """The verdict where no rule is about the call: by its tier, and by what was approved."""
         if bool(getattr(tool, "asks", False)):
             return Verdict("ask", unclear=call.unclear, real=call.real)
+        doubts = list(tool.doubts(arguments)) if getattr(tool, "doubts", None) else []
         if bool(getattr(tool, "wary", False)) and (origins := self.context.heard.origins()):
-            said = f"it comes after content that is not yours: {', '.join(origins)}"
-            return Verdict("ask", unclear=(said, *call.unclear), real=call.real)
+            doubts.insert(0, f"it comes after content that is not yours: {', '.join(origins)}")
+        if doubts:
+            return Verdict("ask", unclear=(*doubts, *call.unclear), real=call.real)
         if int(getattr(tool, "tier", 2)) < 2:
             return Verdict("run", real=call.real)
         approved = patterns.of_tool([*self._allow, *self._session], name)

@@ -139,9 +139,10 @@ with one CONTEXT for each context named below, and in it what is about that one 
   tool that came out. What was only believed is an assumption, never a lesson. Nothing that stands in
   LESSONS.md already, and nothing that its banner forbids.
 - "facts" is what will still hold in months. An "old" text, word for word, is replaced by "text", or taken out
-  when "text" is empty. Each fact has one place: what holds across contexts goes into "shared" alone, what is
-  an open item or an assumption is no fact. "decisions" and "discoveries" are the record of this session:
-  one that is to guide later sessions is a fact (or, as a rule, a lesson) as well.
+  when "text" is empty. Each thing has one place: what holds across contexts goes into "shared" alone, and
+  what is an assumption, a lesson or an open item is no fact. What stands in one place already is not said
+  again for another one; what moves is named there in "done" or as "old". "decisions" and "discoveries" are
+  the record of this session: one that is to guide later sessions is a fact (or, as a rule, a lesson) as well.
 - "compact": at most 2 lessons whose prevention rule is a standing rule of behaviour, not a single incident,
   and has held for about 30 days, with no recurrence and no counter-example. "narrows" when it would narrow,
   soften or remove a rule that is there.

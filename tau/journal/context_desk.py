@@ -319,13 +319,12 @@ class ContextDesk:
             wrap.lines.append(look_at(session.origin))
         if made.last is not None:
             wrap.lines.append(UNDONE_BY)
-        return Wrapped(
-            wrap.lines,
-            [*questions, *rules],
-            wrap.refused,
-            changed=wrap.recorded,
-            also=made.also if made.last is not None else None,
-        )
+        wrapped = Wrapped(wrap.lines, [*questions, *rules], wrap.refused, changed=wrap.recorded)
+        if made.last is None:
+            return wrapped
+        stands = made.last.stands
+        asked = [replace(question, stands=stands) for question in wrapped.questions]
+        return replace(wrapped, questions=asked, also=made.also, stands=stands)
 
     def undo(self) -> list[str]:
         """Take the newest save back: each file as it was before, byte for byte. Returns what was done.

@@ -80,9 +80,14 @@ def facts(document: Markdown) -> list[Item]:
     ]
 
 
+def fact_words(item: Item) -> str:
+    """A fact without the comments behind it."""
+    return _COMMENTS.sub("", item.text)
+
+
 def fact_key(item: Item) -> str:
     """What a fact has in common with another text that says the same; comments behind it do not matter."""
-    return key(_COMMENTS.sub("", item.text))
+    return key(fact_words(item))
 
 
 def fact_keys(document: Markdown) -> list[str]:
@@ -128,7 +133,7 @@ def revise(document: Markdown, changes: Iterable[FactChange], elsewhere: Sequenc
                 told.append(f"{_quoted(old.text)} stays: it has something nested in it")
             else:
                 document.remove(old)
-                told.append(f"{_quoted(old.text)} was taken out: it holds no more")
+                told.append(f"{_quoted(old.text)} was taken out of the facts")
         elif key(change.text) in owned:
             told.append(f"{_quoted(change.text)} has its place in another file already")
         elif key(change.text) in there:

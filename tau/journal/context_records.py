@@ -14,6 +14,9 @@ from tau.journal.open_items import key
 from tau.journal.wrap_consent import Parted
 from tau.journal.wrapping import WrapSession
 
+_WAITS = " (waits for a yes)"
+"""Behind what a log names, and the file that it says keeps it has only after the yes."""
+
 
 def records(
     place: LogPlace, parts: Mapping[str, ContextSaid], parted: Parted, session: WrapSession
@@ -31,7 +34,8 @@ def records(
     """
     found = {}
     for name in (name for name in session.contexts if name in parts):
-        record = _record(place, name, parts[name], session.origin)
+        later = {key(each.text) for each in parted.later.get(name, ContextSaid(name)).assumptions}
+        record = _record(place, name, parts[name], session.origin, later)
         known = {key(text) for text in record.discoveries}
         news = [text for text in parted.discoveries.get(name, []) if key(text) not in known]
         taken = parted.taken.get(name, [])
@@ -49,8 +53,11 @@ def records(
     return found
 
 
-def _record(place: LogPlace, name: str, part: ContextSaid, origin: str) -> Record:
-    """What the log is to hold: also what the file of the context will say is done, until another day."""
+def _record(place: LogPlace, name: str, part: ContextSaid, origin: str, later: Container[str]) -> Record:
+    """What the log is to hold: also what the file of the context will say is done, until another day.
+
+    Of assumptions it says which ones wait for the person's yes: those of `later`, by `key`.
+    """
     data = place.read(name, CONTEXT)
     known = {key(tally.text) for tally in assumptions.tallies(Markdown(data))} if data else set()
     done = _done_in(place, name, part.done)
@@ -60,7 +67,11 @@ def _record(place: LogPlace, name: str, part: ContextSaid, origin: str) -> Recor
         part.decisions,
         [item.text for item in part.open_items if key(item.text) not in over],
         part.discoveries,
-        [each.text for each in part.assumptions if _begins(each, known)],
+        [
+            f"{each.text}{_WAITS if key(each.text) in later else ''}"
+            for each in part.assumptions
+            if _begins(each, known)
+        ],
         [(file.path, file.about) for file in part.files if file.path],
         origin,
         done,
@@ -71,7 +82,7 @@ def _done_in(place: LogPlace, name: str, texts: Sequence[str]) -> list[Done]:
     """The open items of a context that will be taken out as done, each with all that stands in it."""
     document = Markdown(place.read(name, CONTEXT) or b"")
     found = open_items.finished(document, texts)[0]
-    return [Done(each.text, document.block(each.item) if each.is_longer else "") for each in found]
+    return [Done(each.text, document.block(each.item) if each.item.holds_more else "") for each in found]
 
 
 def _begins(said: AssumptionSaid, known: Container[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec import structs
@@ -16,9 +16,9 @@ from tau.journal import (
     context_records,
     context_state,
     dated_log,
-    lessons_file,
     markdown,
     open_items,
+    owners,
     wrap_consent,
 )
 from tau.journal.assumptions import Tally
@@ -27,11 +27,10 @@ from tau.journal.context_answer import (
     LogSaid,
     SharedSaid,
 )
+from tau.journal.context_lessons import ContextLessons
 from tau.journal.context_state import StateChange
-from tau.journal.contexts import CONTEXT, LESSONS, SHARED, LogPlace
-from tau.journal.lessons_file import Lesson
+from tau.journal.contexts import CONTEXT, SHARED, LogPlace
 from tau.journal.markdown import Markdown
-from tau.journal.noted import noted
 from tau.journal.open_items import key
 from tau.journal.wrap_consent import Parted
 from tau.journal.wrapping import WrapInvalid, WrapSession, whole
@@ -63,7 +62,6 @@ class ContextWrap:
     Attributes:
         lines: What the person is told.
         refused: What could not be written, a line each.
-        recorded: Whether anything was written that stands in prompts, or is a lesson.
         waiting: What must be agreed to first; None when nothing must.
     """
 
@@ -74,8 +72,14 @@ class ContextWrap:
         self._state_of = StateChange(place, session.session_id, self._day)
         self.lines: list[str] = []
         self.refused: list[str] = []
-        self.recorded = False
+        self._learned = ContextLessons(place, session, self.lines)
+        self._changed = False
         self.waiting: Waiting | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether anything was written that stands in prompts, or is a lesson."""
+        return self._changed or self._learned.recorded
 
     def save(self, said: LogSaid) -> None:
         """Write everything: the logs first, then what is shared, then lessons and state, context by context.
@@ -89,7 +93,12 @@ class ContextWrap:
         """
         parts = self.check(said)
         self._say_left_out(said, parts)
-        parted = wrap_consent.part(self._place, parts, said.shared, self._session.origin, self._state_of)
+        settled = owners.settled(self._place, parts, said.shared)
+        parts, shared_part = settled.parts, settled.shared
+        parted = wrap_consent.part(self._place, parts, shared_part, self._session.origin, self._state_of)
+        parted.told[:0] = settled.told
+        for name, left in settled.logged.items():
+            parted.taken[name] = [*left, *parted.taken.get(name, [])]
         records = context_records.records(self._place, parts, parted, self._session)
         logs = dated_log.write(self._place, records, self._day)
         for name, line in parted.told:
@@ -109,10 +118,10 @@ class ContextWrap:
         """Write lessons and the running state of a context, and confirm it."""
         name = whole_part.context
         part = parted.parts[name]
-        extracted = self._lessons(name, part)
+        extracted = self._learned.write(name, part.lessons)
         listed = self._state(name, part, [] if name == SHARED else shared)
         if not self._session.origin:
-            extracted += self._graduate(name, wrap_consent.rules_of(whole_part))
+            extracted += self._learned.graduate(name, wrap_consent.rules_of(whole_part))
         if name != SHARED:
             self._give_up(name, parted.shared)
         self._lengths(name, log)
@@ -120,20 +129,27 @@ class ContextWrap:
 
     def agree(self, waiting: Waiting) -> None:
         """Write what waited for the person's yes; what cannot be is in `refused`."""
-        origin = self._session.origin
-        later = SharedSaid(facts=wrap_consent.marked_facts(waiting.parted.later_shared.facts, origin))
-        self._trying(SHARED, partial(self._share, later, waiting.parts))
+        origin, parted = self._session.origin, waiting.parted
+        later = SharedSaid(facts=wrap_consent.marked_facts(parted.later_shared.facts, origin))
+        parts = {
+            name: wrap_consent.marked(parted.later.get(name, ContextSaid(name)), origin)
+            for name in waiting.parts
+        }
+        # no more is taken out than was shown
+        settled = owners.settled(self._place, parts, later, makes_room=False)
+        for name, line in settled.told:
+            self._tell(name, line)
+        self._trying(SHARED, partial(self._share, settled.shared, parts))
         shared = self._facts_of(SHARED)
-        for name in waiting.parts:
-            part = wrap_consent.marked(waiting.parted.later.get(name, ContextSaid(name)), origin)
-            becoming = waiting.parted.graduates.get(name, {})
-            self._trying(name, partial(self._agree_context, part, later, shared, becoming))
+        for name, part in settled.parts.items():
+            becoming = parted.graduates.get(name, {})
+            self._trying(name, partial(self._agree_context, part, settled.shared, shared, becoming))
 
     def _agree_context(
         self, part: ContextSaid, later: SharedSaid, shared: Sequence[str], becoming: Mapping[str, str]
     ) -> None:
         name = part.context
-        self._lessons(name, part)
+        self._learned.write(name, part.lessons)
         part = self._still_there(part)
         if part.facts or part.assumptions:
             told: list[str] = []
@@ -145,7 +161,7 @@ class ContextWrap:
             for line in told:
                 self._tell(name, line)
         if becoming:
-            self._graduate(name, becoming, these_alone=True)
+            self._learned.graduate(name, becoming, these_alone=True)
         if name != SHARED:
             self._give_up(name, later)
 
@@ -207,111 +223,6 @@ class ContextWrap:
         if strange:
             listed = ", ".join(one_line(name, 40) for name in strange)
             self.lines.append(f"Not written, since you did not confirm it: a log of {listed}")
-
-    # Lessons --------------------------------------------------------------------------------------
-
-    def _lessons(self, name: str, part: ContextSaid) -> list[str]:
-        """Write what was learned. Returns the ids."""
-        believed = {key(each.text) for each in part.assumptions}
-        believed |= {key(tally.text) for tally in self._tallies(name)}
-        wanted = []
-        for each in part.lessons:
-            lesson = Lesson(each.title, each.context, each.failed, each.fix, each.rule)
-            if believed & {key(each.title), key(each.fix), key(each.rule)} - {""}:
-                self._tell(name, f"“{whole(each.title)}” is an assumption, so it is no lesson yet")
-            elif not each.rule:
-                self._tell(name, f"“{whole(each.title)}” has no prevention rule, so it is no lesson")
-            else:
-                wanted.append(lesson)
-        written = []
-        for lesson in wanted:
-            if identity := self._learn(name, lesson):
-                written.append(identity)
-                title = lessons_file.title(lesson.title)
-                self._tell(name, f"“{title}” is the new lesson {identity}: {lesson.rule}")
-        return written
-
-    def _learn(self, name: str, lesson: Lesson) -> str:
-        """Write one lesson, unless it is there. Returns its id; empty when it was not written.
-
-        Nobody else begins a file of lessons meanwhile, which could take the same prefix.
-        """
-        with markdown.holding(self._place.folder, private=self._place.in_home):
-            return self._learn_alone(name, lesson)
-
-    def _learn_alone(self, name: str, lesson: Lesson) -> str:
-        shown = self._place.shown(name, LESSONS)
-        others = self._other_lessons(name)
-        first, _ = lessons_file.prefix_beside(Markdown(b""), name, others)
-        identity, why_not, there, clash = "", "", "", ""
-
-        def change(document: Markdown) -> None:
-            nonlocal identity, why_not, there, clash
-            identity, there, clash = "", "", ""
-            if why_not := lessons_file.closed(document):
-                why_not = f"{shown} takes no lessons, as it says itself: {one_line(why_not)}"
-            elif not (there := lessons_file.says_already(document, lesson)):
-                own, clash = lessons_file.prefix_beside(document, name, others)
-                identity = lessons_file.append(document, lesson, own, self._day, others.values())
-
-        self._place.edit(name, LESSONS, change=change, create=lessons_file.new_file(name, first))
-        if why_not and why_not not in self.lines:
-            self.lines.append(why_not)
-        if there and not lesson.graduated:
-            self._tell(name, f"“{whole(lesson.title)}” is a lesson already: {there}")
-        if clash and f"{shown}: {clash}" not in self.lines:
-            self.lines.append(f"{shown}: {clash}")
-        self.recorded |= bool(identity)
-        return identity
-
-    def _other_lessons(self, but: str) -> dict[str, Markdown]:
-        """The lessons of all other contexts, by the paths of their files."""
-        names = [name for name in [*self._place.contexts(), SHARED] if name != but]
-        there = {self._place.shown(name, LESSONS): self._place.read(name, LESSONS) for name in names}
-        return {shown: Markdown(data) for shown, data in there.items() if data is not None}
-
-    def _graduate(self, name: str, rules: Mapping[str, str], *, these_alone: bool = False) -> list[str]:
-        """Make lessons of assumptions that have cleared the threshold; only then take them out.
-
-        When tau ends in between, an assumption is in both files, and taken out with the next save.
-
-        Args:
-            name: The context.
-            rules: What is to be done by them, where it was said, by `key`.
-            these_alone: Whether only those with a rule were agreed to.
-        """
-        data = self._place.read(name, CONTEXT)
-        ids = []
-        document = Markdown(data or b"")
-        for tally in assumptions.held_back(document):
-            self._tell(name, f"“{tally.text}” would be a lesson by now; it stays, as it has something nested")
-        for tally in assumptions.graduates(document):
-            if these_alone and key(tally.text) not in rules:
-                continue
-            lesson = lessons_file.of_assumption(tally, rules.get(key(tally.text), ""))
-            lesson = replace(lesson, context=noted(lesson.context, self._session.origin))
-            identity = self._learn(name, lesson)
-            kept = identity or lessons_file.says_already(
-                Markdown(self._place.read(name, LESSONS) or b""), lesson
-            )
-            if not kept:
-                continue  # the file takes no lessons, which was said: it stays what it is
-            ids += [identity] if identity else []
-            if meanwhile := self._drop(name, tally):
-                self._tell(name, f"“{tally.text}” was {meanwhile} while it became {kept}: look at both")
-            else:
-                self._tell(name, f"“{tally.text}” became the lesson {kept}")
-        return ids
-
-    def _drop(self, name: str, tally: Tally) -> str:
-        stays = ""
-
-        def change(document: Markdown) -> None:
-            nonlocal stays
-            stays = assumptions.drop(document, tally.text)
-
-        self._place.edit(name, CONTEXT, change=change)
-        return stays
 
     # State ----------------------------------------------------------------------------------------
 
@@ -388,7 +299,7 @@ class ContextWrap:
         changed = self._place.edit(
             name, CONTEXT, change=change, create=context_file.new_context(name, keywords)
         )
-        self.recorded |= changed
+        self._changed |= changed
         return changed
 
     def _facts_of(self, name: str) -> list[str]:
@@ -401,8 +312,7 @@ class ContextWrap:
 
     def _lengths(self, name: str, log: str) -> None:
         written = self._place.read(name, log) or b""
-        messages = 0 if self._session.quick else self._session.messages
-        if line := dated_log.length(self._place.shown(name, log), written, messages):
+        if line := dated_log.length(self._place.shown(name, log), written, quick=self._session.quick):
             self.lines.append(line)
         data = self._place.read(name, CONTEXT) or b""
         self.lines += context_file.lengths(self._place.shown(name, CONTEXT), data)

@@ -13,9 +13,6 @@ from tau.journal.open_items import RESOLVED, key
 LEAST_LINES, MOST_LINES = 30, 150
 """Lines that a log should have."""
 
-LONG_SESSION = 60
-"""Messages, results of tools too, from which on a session has more to tell than a short log has."""
-
 _TRIES = 50
 
 _DONE = "> Done: "
@@ -72,15 +69,15 @@ def compose(record: Record, context: str, day: str, see_also: Sequence[str]) -> 
     """
     lines = [f"# Session Log — {day} · {as_line(context)}", ""]
     lines += [line for path in see_also for line in (f"See also: {path}", "")]
-    lines += ["## What we did", as_line(record.summary, 4_000) or "None.", ""]
+    lines += ["## What we did", as_line(record.summary, WHOLE) or "None.", ""]
     if record.origin:
-        lines += [f"> Noted after content from outside: {as_line(record.origin, 300)}", ""]
+        lines += [f"> Noted after content from outside: {as_line(record.origin, WHOLE)}", ""]
     lines += _part("Decisions made", record.decisions)
-    lines += ["## Open items", *(f"- [ ] {as_line(text)}" for text in record.open_items)]
+    lines += ["## Open items", *(f"- [ ] {as_line(text, WHOLE)}" for text in record.open_items)]
     said = "As of this day" if record.open_items else "This session named none"
     lines += [f"> {said}; the list is kept in {CONTEXT}", ""]
     if record.done:
-        lines += [f"{_DONE}{RESOLVED.join(as_line(each.text) for each in record.done)}"]
+        lines += [f"{_DONE}{RESOLVED.join(as_line(each.text, WHOLE) for each in record.done)}"]
         for each in record.done:
             lines += [">", *(f"> {line}".rstrip() for line in each.block.split("\n"))] if each.block else []
         lines += [""]
@@ -90,7 +87,8 @@ def compose(record: Record, context: str, day: str, see_also: Sequence[str]) -> 
         lines += _part("Assumptions to validate", record.assumptions)[:-1]
         lines += [f"> Their tallies are kept in {CONTEXT}", ""]
     files = [
-        f"{_code(path)} — {as_line(about) if about.strip() else 'no note'}" for path, about in record.files
+        f"{_code(path)} — {as_line(about, WHOLE) if about.strip() else 'no note'}"
+        for path, about in record.files
     ]
     lines += ["## Files produced", *(f"- {line}" for line in files)]
     return "\n".join([*lines, *([] if files else ["None."]), ""])
@@ -161,22 +159,19 @@ def write(place: LogPlace, records: Mapping[str, Record], day: str) -> dict[str,
     return written
 
 
-def length(name: str, data: bytes, messages: int) -> str:
-    """What there is to say of the length of a log, or empty. That of a short session may be short.
+def length(name: str, data: bytes, *, quick: bool) -> str:
+    """What there is to say of the length of a log, or empty.
 
     Args:
         name: What the log is called.
         data: The log.
-        messages: How many the session has, where its log is to be a full one.
+        quick: Whether a brief one was wanted, which may be short.
     """
     count = len(Markdown(data).lines())
     if count > MOST_LINES:
         return f"{name} has {count} lines; over {MOST_LINES} a log needs cutting"
-    if count < LEAST_LINES and messages >= LONG_SESSION:
-        return (
-            f"{name} has {count} lines of a session of {messages} messages; "
-            f"under {LEAST_LINES} something may have been missed"
-        )
+    if count < LEAST_LINES and not quick:
+        return f"{name} has {count} lines; under {LEAST_LINES} something may have been missed"
     return ""
 
 
@@ -232,5 +227,5 @@ def _part(title: str, texts: Sequence[str]) -> list[str]:
 
 
 def _code(path: str) -> str:
-    shown = as_line(path, 400)
+    shown = as_line(path, WHOLE)
     return f"`{shown}`" if "`" not in shown else shown

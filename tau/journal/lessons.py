@@ -75,7 +75,7 @@ class Learned:
         signal: ``strong``: the person said it; ``medium``: the person corrected something; ``weak``: it was
             only noticed.
         tag: What it is limited to, or empty.
-        about_code: Whether it is declared to be about code.
+        about_code: Whether it is declared to be about code; None where that is not said.
         files: Those that back it.
         replaces: The entry that it contradicts, or empty.
     """
@@ -84,7 +84,7 @@ class Learned:
     text: str
     signal: str
     tag: str = ""
-    about_code: bool = False
+    about_code: bool | None = None
     files: Sequence[str] = ()
     replaces: str = ""
 
@@ -200,7 +200,9 @@ def judge(lesson: Lesson, learned: Learned, *, read: Sequence[str], unread: Sequ
             "A weak signal is not recorded: a pattern that the person never named may be chance",
             "wait until the person says it (strong) or corrects you (medium)",
         )
-    if lesson.section == CODE or (signal == "medium" and (learned.about_code or is_about_code(lesson))):
+    corrects, undeclared = signal == "medium", learned.about_code is None
+    of_code = learned.about_code or is_about_code(lesson) or (undeclared and learned.files)
+    if lesson.section == CODE or (corrects and of_code):
         if unread:
             raise JournalRefused(
                 f"Not read in this session as it is now: {', '.join(one_line(name, 120) for name in unread)}",
@@ -211,6 +213,12 @@ def judge(lesson: Lesson, learned: Learned, *, read: Sequence[str], unread: Sequ
                 "What is said of code is recorded only when a file that was read in this session backs it",
                 "read the file with read_file, see that it holds, and name it in files",
             )
+    elif corrects and undeclared:  # words alone do not tell what is about code: a name may be a plain word
+        raise JournalRefused(
+            "It is not said whether this correction is about code",
+            "about_code true, with the files that back it and were read in this session, or about_code false "
+            "where it says nothing of the code",
+        )
 
 
 def is_about_code(lesson: Lesson) -> bool:

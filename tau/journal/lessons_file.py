@@ -124,7 +124,7 @@ def of_assumption(tally: Tally, rule: str) -> Lesson:
 
 
 def title(text: str) -> str:
-    """The title of a lesson as it is written."""
+    """The title of a lesson as it is written; what there is more of it stands in the context."""
     return as_line(" ".join(text.split()[:MOST_WORDS]), 120)
 
 
@@ -264,7 +264,7 @@ def append(
         [
             f"### {identity} — {title(lesson.title)}",
             f"**Date:** {day}",
-            f"**Context:** {_line(lesson.context)}",
+            f"**Context:** {_line(_context(lesson))}",
             f"**What failed:** {_failed(lesson.failed)}",
             f"**Fix:** {_line(lesson.fix)}",
             f"**Prevention rule:** {_line(lesson.rule)}",
@@ -325,6 +325,14 @@ def shown(document: Markdown, most: int) -> Sequence[str]:
         one_line(f"{entry.id} ({entry.fields.get('date', 'no date')}) {entry.title} — {entry.rule}", 300)
         for entry in live[:most]
     ]
+
+
+def _context(lesson: Lesson) -> str:
+    """The context of a lesson, behind all of a title that is too long, unless that is what worked."""
+    said = as_line(lesson.title, WHOLE)
+    if title(lesson.title) == said or key(said) in (key(lesson.fix), key(lesson.rule)):
+        return lesson.context
+    return f"“{said}”; {lesson.context}" if lesson.context else f"“{said}”"
 
 
 def _failed(text: str) -> str:

@@ -18,7 +18,8 @@ from pathlib import Path
 from tau.display import one_line
 from tau.errors import JournalChanged, JournalRefused
 from tau.journal.markdown_blocks import Heading, Item, Section
-from tau.journal.markdown_document import WHOLE, Line, Markdown, as_line
+from tau.journal.markdown_document import Line, Markdown
+from tau.journal.markdown_line import WHOLE, as_line
 from tau.sessions import file_system as fs
 
 __all__ = [

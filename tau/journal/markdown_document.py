@@ -7,19 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal.markdown_blocks import Blocks, Heading, Item, Section, front_matter, read
+from tau.journal.markdown_line import as_line
 
 _BOM = b"\xef\xbb\xbf"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)")
 _MARKER = r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|\Z)"
-_BLOCK_START = re.compile(
-    r"#{1,6}(?:\s|\Z)|[-*+](?:\s|\Z)|>|`{3}|~{3}|<|=+\s*\Z|\[[ xX]\](?:\s|\Z)|(?:[-_*]\s*){3,}\Z"
-)
 _FENCE = re.compile("`{3,}(?=[^`]*\\Z)|~{3,}")
-_NUMBERED = re.compile(r"(\d{1,9})([.)])(?=\s|\Z)")
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
@@ -29,27 +25,6 @@ class Line:
 
     number: int
     text: str
-
-
-WHOLE = 1_000_000
-"""As a limit of characters: nothing is cut of what a person was shown, or of what they wrote."""
-
-
-def as_line(text: str, limit: int = 2_000) -> str:
-    """A text as it may stand in an item or a paragraph: one line, which begins no block and holds no comment.
-
-    Args:
-        text: Any text.
-        limit: The most characters, an ellipsis included.
-
-    Raises:
-        JournalRefused: It holds a NUL character.
-    """
-    if "\0" in text:
-        raise JournalRefused("The text holds a NUL character, which no text has", "leave it out")
-    line = one_line(text, limit).replace("<!--", "\\<!--")
-    line = _NUMBERED.sub(r"\1\\\2", line, count=1) if _NUMBERED.match(line) else line
-    return f"\\{line}" if _BLOCK_START.match(line) else line
 
 
 class Markdown:

@@ -36,11 +36,6 @@ class OpenItem:
     item: Item
     within: tuple[str, ...] = ()
 
-    @property
-    def is_longer(self) -> bool:
-        """Whether there is more in it than can be said on a line."""
-        return self.item.holds_more or as_line(self.text).endswith("…")
-
 
 def key(text: str) -> str:
     """What two texts have in common that say the same: C, C++ and C# are three things.
@@ -194,7 +189,7 @@ def _recap(document: Markdown, texts: Sequence[str], day: str, logged: Callable[
             continue
         document.remove_lines(line.number, line.number)
         section = _there(document)
-    said = RESOLVED.join([*kept, *(as_line(text) for text in texts)])
+    said = RESOLVED.join([*kept, *(as_line(text, WHOLE) for text in texts)])
     document.append(_there(document), f"> Done {day}: {said}", at_end=False)
 
 

@@ -132,6 +132,10 @@ class Save:
         if self.wrote:
             self._saves.also(self._number, line)
 
+    def stands(self) -> bool:
+        """Whether it was not taken back, by whichever process."""
+        return self._saves.stands(self._number)
+
     def close(self) -> None:
         """End it: each file is as the last step left it. What fails undoes nothing, and is in `trouble`."""
         if self._folder is None:

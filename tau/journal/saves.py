@@ -171,6 +171,14 @@ class Saves:
                     index.also.append(line)
                     self.write(index, inner)
 
+    def stands(self, number: int) -> bool:
+        """Whether a save was not taken back; so does one of which that is not known any more."""
+        try:
+            with self._opened() as folder, _inner(number, folder) as inner:
+                return self._read(number, inner).state != "undone"
+        except (FileNotFoundError, JournalRefused):
+            return True
+
     def write(self, index: Index, folder: int) -> None:
         """Write the index of a save.
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from tau.display import one_line
 from tau.journal.markdown import Markdown, as_line
+from tau.journal.markdown_line import as_typed, next_marker, without_comments
 from tau.masking import mask
 
 Status: TypeAlias = Literal["in-progress", "paused", "done"]
@@ -43,13 +44,8 @@ _LOG_HEADING = re.compile(rb"^## Log[ \t]*\r?\n", re.MULTILINE)
 _ENTRY_LINE = re.compile(rb"[-*+] +[^\s\[]|[ \t]*\r?\Z")
 _NOTHING = ("", "-", "–", "—", "none", "(none)", "_none_", "*none*", "n/a", "null", "~")
 _WRAPS = ("**", "__", "`", '"', "'", "*", "_")
-_STATUSES: Mapping[str, Status] = {
-    "in-progress": "in-progress",
-    "in progress": "in-progress",
-    "in_progress": "in-progress",
-    "paused": "paused",
-    "done": "done",
-}
+_STATUS = re.compile(r"(?<![^\W_])(?:(in)[-_ ]progress|(paused)|(done))(?![^\W_])", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]")
 
 
 @dataclass(frozen=True)
@@ -60,6 +56,7 @@ class WorkSession:
         name: Of the file, such as ``2026-08-12-amber.md``.
         title: Its first heading, such as ``Session amber``; empty when there is none.
         status: None when it says none that is known.
+        status_said: As written.
         last_active: As written.
         task: The current task, on one line; empty when there is none.
         todo: The path of the active todo, as written; empty when there is none.
@@ -73,6 +70,7 @@ class WorkSession:
     todo: str = ""
     log: tuple[str, ...] = field(default=(), repr=False)
     title: str = ""
+    status_said: str = ""
 
     @property
     def was_kept(self) -> bool:
@@ -156,11 +154,12 @@ def read(name: str, data: bytes, *, with_log: bool = True) -> WorkSession:
     return WorkSession(
         name=name,
         title=headings[0].title if headings else "",
-        status=_STATUSES.get(values[STATUS].casefold()),
+        status=_status(values[STATUS]),
+        status_said=values[STATUS],
         last_active=values[LAST_ACTIVE],
-        task=values[TASK],
+        task=as_typed(values[TASK]),
         todo=_path(values[TODO]),
-        log=tuple(log),
+        log=tuple(map(as_typed, log)),
     )
 
 
@@ -231,8 +230,8 @@ def add_to_log(document: Markdown, line: LogLine) -> None:
     """Add a line at the end of the log; a log that is missing is made."""
     section = document.section(LOG) or document.add_section(LOG, 2)
     items = [item for item in document.items(section) if item.depth == 0]
-    mark = document.block(items[-1])[0] if items else "-"
-    document.append(section, f"{mark if mark in '-*+' else '-'} {line.line}")
+    mark = next_marker(*(document.block(item) for item in reversed(items[-2:]))) if items else "-"
+    document.append(section, f"{mark} {line.line}")
 
 
 def _add(document: Markdown, name: str, value: str) -> None:
@@ -349,7 +348,23 @@ def _log(document: Markdown) -> list[str]:
 
 def _inline(text: str, limit: int) -> str:
     """A text on one line, for behind a label: where no comment begins."""
-    return one_line(text, limit).replace("<!--", "\\<!--")
+    return without_comments(one_line(text, limit))
+
+
+def _status(said: str) -> Status | None:
+    """The status that is the first word, where no other one is named, as in a form that lists them.
+
+    Files that are done are deleted, so that must be all it says: not ``done but for the tests``.
+    """
+    named = list(_STATUS.finditer(said))
+    if not named:
+        return None
+    first, *others = named
+    if _WORD.search(said, 0, first.start()) or any(each.lastindex != first.lastindex for each in others):
+        return None
+    if first[3]:
+        return None if _WORD.search(said, first.end()) else "done"
+    return "paused" if first[2] else "in-progress"
 
 
 def _value(written: str) -> str:

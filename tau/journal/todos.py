@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal.markdown import Item, Markdown, as_line, edit
+from tau.journal.markdown_line import as_typed, next_marker
 from tau.journal.work_place import FOLDER, TODO, WorkPlace, write_new
 from tau.masking import mask
 
@@ -139,7 +140,7 @@ def make(place: WorkPlace, title: str) -> Todo:
             write_new(place, TODO, name, data)
         except FileExistsError:
             continue
-        return Todo(f"{FOLDER}/{TODO}/{name}", heading, ())
+        return Todo(f"{FOLDER}/{TODO}/{name}", as_typed(heading), ())
     raise JournalRefused(f"There are {_MOST_NAMED} todo files called {base} already", "choose another title")
 
 
@@ -158,8 +159,8 @@ def add(place: WorkPlace, path: str, text: str) -> Todo:
         sections = document.sections()
         if boxes:
             last = boxes[-1].last
-            mark = document.block(boxes[-1])[0]
-            added = f"{mark if mark in '-*+' else '-'} [ ] {line}"
+            mark = next_marker(*(document.block(item) for item in reversed(boxes[-2:])))
+            added = f"{mark} [ ] {line}"
             document.put_lines(last, last, [document.lines()[last].text, added])
         elif sections:
             document.append(sections[-1], f"- [ ] {line}")
@@ -209,9 +210,9 @@ def of_document(path: str, document: Markdown) -> Todo:
         document: What it holds.
     """
     headings = document.headings()
-    title = headings[0].title if headings else PurePosixPath(path).stem
+    title = as_typed(headings[0].title) if headings else PurePosixPath(path).stem
     items = tuple(
-        TodoItem(number, " ".join(item.text.split()), bool(item.checked), item.depth)
+        TodoItem(number, as_typed(" ".join(item.text.split())), bool(item.checked), item.depth)
         for number, item in enumerate(_boxes(document), 1)
     )
     return Todo(path, one_line(title, 120), items)

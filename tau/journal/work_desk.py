@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tau.config.settings import Settings
@@ -19,9 +17,10 @@ if TYPE_CHECKING:  # a project without a work log starts without them
 
     from tau.journal.lessons import Learned, Lesson, Outcome
     from tau.journal.long_term import LongTerm
+    from tau.journal.work_close import WorkClose
     from tau.journal.work_sessions import WorkSessions
     from tau.journal.work_todos import WorkTodos
-    from tau.journal.wrapping import Question, WrapAsk, Wrapped, WrapSession
+    from tau.journal.wrapping import WrapAsk, Wrapped, WrapSession
 
 UNDONE_BY = "/work undo takes it back"
 
@@ -53,7 +52,7 @@ class WorkDesk:
         self.backing: Callable[[Sequence[str]], tuple[list[str], list[str]]] = _none_read
         self._news: list[str] = []
         self._sessions: WorkSessions | None = None
-        self._closed = ""
+        self._closing: WorkClose | None = None
         self._lock = threading.Lock()
 
     def place(self) -> WorkPlace:
@@ -189,7 +188,7 @@ class WorkDesk:
         except TauError as error:
             return [error.line()]
         lines = ["\n".join(work_shown.offered(offers))] if offers else []
-        return [*lines, *self.sessions.take_troubles()]
+        return [*lines, *filter(None, [self.sessions.others]), *self.sessions.take_troubles()]
 
     # Lessons --------------------------------------------------------------------------------------
 
@@ -203,7 +202,7 @@ class WorkDesk:
         outcome = long_term.record(self._allowed(long_term, learned), learned.replaces)
         line = recorded(outcome)
         if outcome.kind != "there":
-            self._closed = ""
+            self._take_closed()
             with self._lock:
                 self._news.append(f"{line}. {UNDONE_BY}")
         return line
@@ -235,28 +234,14 @@ class WorkDesk:
         """
         gone, back = self._long_term(self.sessions.in_use()).undo()
         said = [*_counted("taken out", gone), *_counted("put back", back)]
-        closed, self._closed = self._closed, ""
+        closed = self._take_closed()
         again = self.reopen(closed) if closed else ""
         done = f"Undone in {SHOWN}: {'; '.join(said) or 'it is as it was before the last change'}"
         return f"{done}. {again}" if again else done
 
     def reopen(self, path: str) -> str:
-        """Take back that the close of a session set its file done. Returns what was done, in a line.
-
-        Args:
-            path: The file, absolute. One that is not done any more is left as it is, and so is one of another
-                directory, whose name a file of this one may have as well.
-        """
-        shown = one_line(path)
-        try:
-            root = self.sessions.in_use().root
-            if not path.startswith(f"{root}/"):
-                return f"{shown} is not set back: /work resume takes it up in that directory"
-            shown = one_line(path.removeprefix(f"{root}/"))
-            status = self.sessions.reopen(path)
-        except TauError as error:
-            return f"{shown} is not set back: {error.line()}"
-        return f"{shown} is {status.replace('-', ' ')} again" if status else ""
+        """Take back that the close of a session set its file done, as `WorkClose.reopen`."""
+        return self._close().reopen(path)
 
     # Closing --------------------------------------------------------------------------------------
 
@@ -295,38 +280,30 @@ class WorkDesk:
     def apply_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> Wrapped:
         """Write the lessons that a session is distilled to, take out what is stale, and set it done.
 
-        After content from outside that waits for the person's yes.
+        After content from outside that waits for the person's answer, and the session is paused until then.
 
         Raises:
             WrapInvalid: The answer is none that can be used; nothing was written.
             TauError: The long-term memory cannot be written; nothing was, and the session is not set done.
         """
         from tau.journal import work_wrap
-        from tau.journal.session_file import LogLine
-        from tau.journal.wrapping import Wrapped
 
         long_term = self._long_term(self.sessions.in_use())
-        wrapped = work_wrap.apply(answer, long_term, self.backing, session.origin)
-        lines, refused, path = list(wrapped.lines), [], ""
-        try:
-            path = self.sessions.close(LogLine(session.now, "agent", f"wrapped up: {wrapped.summary}"))
-        except TauError as error:
-            refused.append(f"The session is not set done: {error.line()}")
-        else:
-            if path:
-                lines.append(
-                    f"{one_line(path)} is done: it goes at the next start, unless the session goes on"
-                )
-        closed = str(self.sessions.in_use().root / path) if path else ""
-        self._closed = closed if wrapped.changed else ""
-        asked = [replace(each, carry_out=partial(self._agreed, each)) for each in wrapped.questions]
-        return Wrapped(lines, asked, refused, changed=wrapped.changed, closed=closed)
+        return self._close().close(session, work_wrap.apply(answer, long_term, self.backing, session.origin))
 
-    def _agreed(self, question: Question) -> Sequence[str]:
-        """Carry out what waited. That change is the newest one then, so undo takes it back, not the close."""
-        lines = question.carry_out()
-        self._closed = ""
-        return lines
+    def _close(self) -> WorkClose:
+        from tau.journal.work_close import WorkClose
+
+        if self._closing is None:
+            self._closing = WorkClose(self.sessions)
+        return self._closing
+
+    def _take_closed(self) -> str:
+        """The file that goes back with the newest change of the long-term memory, which is none any more."""
+        if self._closing is None:
+            return ""
+        closed, self._closing.undone_with = self._closing.undone_with, ""
+        return closed
 
     # ----------------------------------------------------------------------------------------------
 

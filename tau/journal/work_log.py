@@ -30,6 +30,10 @@ _MOST_NAMED = 10_000
 _END = 500_000
 """Bytes of the beginning and of the end of a long file."""
 
+_ID = re.compile(r"\d{8}-(?P<rest>\d{6}-[0-9a-f]{4})")
+"""The id of a conversation."""
+
+_LONGEST_WORDS = 40
 _PAUSE = 0.01
 _HELD = (errno.EAGAIN, errno.EACCES)
 
@@ -136,8 +140,7 @@ class WorkLog:
         Raises:
             JournalRefused: It cannot be written.
         """
-        words = re.findall(r"[A-Za-z0-9]+", called) or ["session"]
-        base = f"{at.strftime(session_file.DATE)}-{'-'.join(words)[:60].strip('-')}"
+        base = f"{at.strftime(session_file.DATE)}-{_short_name(called, task)}"
         data = session_file.begun(f"Session {called}", at, task)
         for number in range(1, _MOST_NAMED):
             name = f"{base}.md" if number == 1 else f"{base}-{number}.md"
@@ -309,6 +312,24 @@ class WorkLog:
 def path_of(name: str) -> str:
     """The path of a session's file from the root of the checkout."""
     return f"{FOLDER}/{SESSION}/{name}"
+
+
+def _short_name(called: str, task: str) -> str:
+    """What the name of a file says behind the day.
+
+    A conversation without a name is called by an id, which is a day and a time: its file is named by the
+    first words of its task.
+    """
+    found = _ID.fullmatch(called)
+    if found is None:
+        said = re.findall(r"[A-Za-z0-9]+", called) or ["session"]
+        return "-".join(said)[:60].strip("-")
+    name = ""
+    for word in re.findall(r"[^\W_]+", session_file.as_task(task).lower()):
+        if len(name) + 1 + len(word) > _LONGEST_WORDS:
+            break
+        name = f"{name}-{word}" if name else word
+    return name or found["rest"]
 
 
 def _fields(name: str, document: Markdown) -> WorkSession:

@@ -44,6 +44,7 @@ class WorkSessions:
 
     Attributes:
         place: As given.
+        others: What `offers` found of files with a status that is none of the three, in a line; or empty.
         current: The name of the file in hand; empty while there is none.
         lock: Held while the file in hand is changed, which may wait for other processes; prompts do not wait
             for it: see `glance`.
@@ -52,6 +53,7 @@ class WorkSessions:
     def __init__(self, settings: Settings, place: Callable[[], WorkPlace]) -> None:
         self._settings = settings
         self.place = place
+        self.others = ""
         self.current = ""
         self.lock = threading.RLock()
         self._resumed: _Resumed | None = None
@@ -219,7 +221,7 @@ class WorkSessions:
             self._resumed = _Resumed(name, offer.last)
             return offer
 
-    def drop(self, which: str) -> WorkSession:
+    def drop(self, which: str) -> Offer:
         """Set another session's file done, so that it is offered no more and goes at the next start.
 
         Args:
@@ -241,11 +243,11 @@ class WorkSessions:
             if not log.hold(name):
                 raise JournalRefused(f"{shown} is written by another window of tau")
             try:
-                session = log.read(name)
+                offer = work_shown.offer(place, log.read(name))
                 log.set_status(name, "done")
             finally:
                 log.release(name)
-            return session
+            return offer
 
     def new(self, called: str, task: str) -> str:
         """Begin a session's file; the one in hand is paused. Returns its path.
@@ -259,13 +261,15 @@ class WorkSessions:
             self._leave_for(name)
             return path_of(name)
 
-    def set_task(self, called: str, task: str) -> str:
-        """Say what the current task is. Returns the path of the file.
+    def set_task(self, called: str, task: str) -> tuple[str, str]:
+        """Say what the current task is. Returns the path of the file, and what it was before.
 
         Raises:
             TauError: It cannot be written.
         """
-        return self.put(called, TASK, as_task(task))
+        with self.lock:
+            session = self.session()
+            return self.put(called, TASK, as_task(task)), session.task if session is not None else ""
 
     def session(self) -> WorkSession | None:
         """What the file in hand says; None while there is none.
@@ -290,8 +294,12 @@ class WorkSessions:
             log.write(self.current, fields={field: value})
             return path_of(self.current)
 
-    def close(self, said: LogLine) -> str:
+    def close(self, said: LogLine, *, waits: bool = False) -> str:
         """Log a last line in the file in hand, and set it done. Returns its path; empty where there is none.
+
+        Args:
+            said: The line.
+            waits: Whether something waits for the person's answer, so that it is paused until `finish`.
 
         Raises:
             TauError: It cannot be written.
@@ -299,10 +307,20 @@ class WorkSessions:
         with self.lock:
             if not self.current:
                 return ""
-            log = self._work_log(self.in_use())
-            log.write(self.current, lines=[said])
-            log.set_status(self.current, "done")
+            fields = {STATUS: "paused" if waits else "done", LAST_ACTIVE: said.at.strftime(DATE)}
+            self._work_log(self.in_use()).write(self.current, lines=[said], fields=fields)
             return path_of(self.current)
+
+    def finish(self, path: str) -> bool:
+        """Set a file done that `close` paused. Returns whether it is; not where work went on in it.
+
+        Args:
+            path: As of `path_of`.
+
+        Raises:
+            TauError: As `reopen`.
+        """
+        return self._set_from("paused", path, "done")
 
     def reopen(self, path: str) -> str:
         """Take back that a file was set done. Returns its status; empty where it is not done any more.
@@ -314,12 +332,16 @@ class WorkSessions:
             TauError: It is not there any more, held by another conversation, or cannot be written.
         """
         with self.lock:
+            status = "in-progress" if path.rpartition("/")[2] == self.current else "paused"
+            return status if self._set_from("done", path, status) else ""
+
+    def _set_from(self, before: str, path: str, status: str) -> bool:
+        with self.lock:
             log, name = self._work_log(self.in_use()), path.rpartition("/")[2]
-            status = "in-progress" if name == self.current else "paused"
             if not log.hold(name):
                 raise JournalRefused("it is written by another window of tau")
             try:
-                return status if log.set_status(name, status, only_from="done") else ""
+                return log.set_status(name, status, only_from=before)
             finally:
                 if name != self.current:
                     log.release(name)
@@ -336,6 +358,9 @@ class WorkSessions:
         listed, unread = log.sessions()
         self._troubles.extend(line for line in unread if line not in self._unread)
         self._unread = unread
+        self.others = work_shown.others(
+            [each for each in listed if each.status is None and each.was_kept and each.name != self.current]
+        )
         open_work = [
             work_shown.offer(place, session)
             for session in listed

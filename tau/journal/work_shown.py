@@ -13,7 +13,7 @@ from tau.journal.session_file import WorkSession
 from tau.journal.todos import Todo
 from tau.journal.work_linked import Linked
 from tau.journal.work_log import path_of
-from tau.journal.work_place import FOLDER, SECTIONS, SHOWN, WorkPlace
+from tau.journal.work_place import FOLDER, SECTIONS, SHOWN, TODO, WorkPlace
 
 LAST = 5
 """Entries of a log that are shown."""
@@ -86,6 +86,22 @@ def offered(offers: Sequence[Offer]) -> list[str]:
     return lines
 
 
+def others(sessions: Sequence[WorkSession]) -> str:
+    """That files have a status that is none of the three, and which, in a line; empty without any."""
+    if not sessions:
+        return ""
+    count = "1 file has" if len(sessions) == 1 else f"{len(sessions)} files have"
+    named = [
+        f"{one_line(each.name, 80)} ({one_line(each.status_said, 40) or 'none'})"
+        for each in sessions[:_MOST_OFFERED]
+    ]
+    more = [f"{len(sessions) - _MOST_OFFERED} more"] if len(sessions) > _MOST_OFFERED else []
+    return (
+        f"{count} another status in {FOLDER}/session, neither in-progress, paused nor done: "
+        f"{', '.join([*named, *more])}; /work resume NAME takes one up"
+    )
+
+
 def headline(session: WorkSession) -> str:
     """A session's file in one line."""
     return f"{session.status or 'of unknown status'} · {named(session)}"
@@ -115,6 +131,17 @@ def todo_lines(todo: Todo, indent: str) -> list[str]:
     if len(todo.open) > _MOST_ITEMS:
         lines.append(f"{indent}  … {len(todo.open) - _MOST_ITEMS} more")
     return lines
+
+
+def left_open(todo: Todo) -> list[str]:
+    """What is said of a todo when its work is closed: what of it is open, and how it is gone on with."""
+    if not todo.open:
+        return []
+    count = "1 item" if len(todo.open) == 1 else f"{len(todo.open)} items"
+    verb = "is" if len(todo.open) == 1 else "are"
+    name = todo.path.removeprefix(f"{FOLDER}/{TODO}/")
+    left = f"{count} of {one_line(todo.path)} {verb} still open; the list stays there"
+    return [f"{left}: /todo use {one_line(name)} goes on with it"]
 
 
 def for_prompt(

@@ -35,9 +35,11 @@ Write insight, not inventory: "The person prefers small, focused changes" is a l
 one on a certain day is not. A lesson is one line. A tag limits it to a domain, such as auth; most have none.
 Answer under this key an object:
 {"lessons": [{"scan": "correction|struggle|decision|preference", "section": "...", "text": "...", "tag": "",
-"about_code": false, "files": [], "replaces": ""}],
+"about_code": true|false, "files": [], "replaces": ""}],
 "prune": [{"section": "...", "entry": "...", "reason": "..."}]}
-section is one of: SECTIONS. about_code with files that were read in this session backs what is said of code.
+section is one of: SECTIONS. about_code says whether a lesson tells how the code is or must behave, by
+whatever words; a correction without it is not recorded. What is said of code needs files that back it and
+were read in this session.
 replaces is the whole entry of the same section that it contradicts, where both have the same tag or none.
 entry is the whole entry as it stands there. Leave lists empty where a scan finds nothing."""
 
@@ -252,7 +254,7 @@ def _judge(lesson: Lesson, learned: Learned, scan: str, backing: Backing) -> Non
     if scan not in SCANS:
         raise JournalRefused(f'There is no scan "{one_line(scan, 40)}"', ", ".join(SCANS))
     is_wish = scan == "preference" and lesson.section in WISHES
-    of_code = learned.about_code or (not is_wish and lessons.is_about_code(lesson))
+    of_code = bool(learned.about_code) or (not is_wish and lessons.is_about_code(lesson))
     if scan == "correction" or of_code:
         read, unread = backing(learned.files)
         lessons.judge(lesson, learned, read=read, unread=unread)
@@ -270,8 +272,8 @@ def _lesson_of(given: Mapping[str, Any]) -> tuple[str, Learned]:
     files = given.get("files", [])
     if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
         raise WrapInvalid(f"{KEY}.lessons.files is no list of texts")
-    about_code = given.get("about_code", False)
-    if not isinstance(about_code, bool):
+    about_code = given.get("about_code")
+    if about_code is not None and not isinstance(about_code, bool):
         raise WrapInvalid(f"{KEY}.lessons.about_code is neither true nor false")
     texts = {key: _text(given, key, "lessons") for key in ("section", "text", "tag", "replaces")}
     learned = Learned(signal="medium", about_code=about_code, files=files, **texts)

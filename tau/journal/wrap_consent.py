@@ -310,6 +310,4 @@ def _lesson(said: LessonSaid) -> str:
         ("Fix", said.fix),
         ("Prevention rule", said.rule),
     )
-    return "; ".join(
-        [lessons_file.title(said.title), *(f"{name}: {whole(text)}" for name, text in fields if text)]
-    )
+    return "; ".join([whole(said.title), *(f"{name}: {whole(text)}" for name, text in fields if text)])

@@ -28,7 +28,6 @@ class WrapSession:
         quick: Whether the brief form is wanted.
         contexts: The contexts that the person confirmed, for `.session-log/`; empty where that is off.
         origin: What came from outside in the session, named by tools; empty when nothing did.
-        messages: How many messages were read, results of tools too.
     """
 
     session_id: str
@@ -37,7 +36,6 @@ class WrapSession:
     quick: bool = False
     contexts: tuple[str, ...] = ()
     origin: str = ""
-    messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,14 @@ class WrapAsk:
     material: Sequence[tuple[str, str]] = ()
 
 
+def _nothing_more() -> Sequence[str]:
+    return ()
+
+
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """Something that waits for the person's yes.
@@ -63,10 +69,16 @@ class Question:
     Attributes:
         line: What would be done and why it waits, with what it changes on further lines.
         carry_out: Does it, on a thread; returns what to tell. Raises `TauError` when it cannot be done.
+        decline: Does what follows from a no, on a thread; returns what to tell. Raises nothing.
+        lost: What becomes of the session when tau ends before an answer, for the person; or empty.
+        stands: Whether the save that it was asked with stands; taking that back ends the question. Blocks.
     """
 
     line: str
     carry_out: Callable[[], Sequence[str]]
+    decline: Callable[[], Sequence[str]] = _nothing_more
+    lost: str = ""
+    stands: Callable[[], bool] = _always
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +92,9 @@ class Wrapped:
         changed: Whether what stands in prompts was changed.
         also: Has a line said when what this close saved is taken back; raises `TauError` when it cannot. None
             where nothing was saved that can be.
-        closed: The absolute path of the session's file that was set done; empty where none was.
+        closed: The absolute path of the session's file that was set done, or that an answer to a question
+            sets done; empty where there is none.
+        stands: Whether what was saved was not taken back. Blocks.
     """
 
     lines: Sequence[str] = ()
@@ -89,6 +103,7 @@ class Wrapped:
     changed: bool = False
     also: Callable[[str], None] | None = None
     closed: str = ""
+    stands: Callable[[], bool] = _always
 
 
 def whole(text: str) -> str:

@@ -57,13 +57,18 @@ async def opened(
 
     conversation = Conversation.start(settings, request)
     told: list[str] = []
+    waits = ""
 
-    def tell_tool_problems(state: ConversationState) -> None:
+    def tell(state: ConversationState) -> None:
+        nonlocal waits
         for line in state.tool_problems[len(told) :]:
             note(line)
             told.append(line)
+        if state.waits and state.waits != waits:
+            note(f"✻ {state.waits}…")
+        waits = state.waits
 
-    conversation.watch(tell_tool_problems)
+    conversation.watch(tell)
     try:
         opening = await conversation.ready()
         for notice in [*notices, *opening.notices]:

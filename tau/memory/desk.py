@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tau.config.settings import Settings
@@ -13,13 +14,28 @@ from tau.config.trust import Trust, repository_root
 from tau.display import one_line
 from tau.errors import MemoryRefused, TauError
 from tau.events import Notice
-from tau.memory import documents, goals, instructions, loading, places, project, remembering, shipped
+from tau.memory import (
+    claims,
+    documents,
+    files,
+    goals,
+    instructions,
+    loading,
+    model_knows,
+    passed_over,
+    places,
+    project,
+    remembering,
+    shipped,
+    writing,
+)
 from tau.memory.documents import Document
 from tau.memory.entries import Entry, Source
 from tau.memory.goals import Goal, GoalFile
 from tau.memory.history import History
 from tau.memory.instructions import ProjectFile
 from tau.memory.loading import Part
+from tau.memory.model_knows import ModelKnows, Shown
 from tau.memory.places import MemoryPlaces
 from tau.memory.remembering import Foreseen, Remembered
 from tau.memory.undone import NotNewest, Undone, UndoRefused
@@ -37,14 +53,14 @@ class Standing:
         parts: The files it is made of, in its order, and how much of each is loaded.
         goal: The goal of the directory, also a paused one; None when there is none.
         notices: What the person should know of it, a line each.
-        known: By title the digests of the memory files as they are.
+        shown: What of the memory files and of the goal it is.
     """
 
     text: str = ""
     parts: tuple[Part, ...] = ()
     goal: Goal | None = None
     notices: tuple[str, ...] = ()
-    known: Mapping[str, str] = field(default_factory=dict)
+    shown: Shown = model_knows.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +97,8 @@ class Desk:
         said: The name or id of the session in hand, and how many messages it has, for the history.
         about: What else is known of the conversation, a line each: its model and its window.
         created: Whether this run made the project's folder.
+        late: Told what the person is to know of a change that no running call stands for.
+        waits: Told that a change waits for another process, and that it waits no longer.
         bare: As given.
     """
 
@@ -90,7 +108,9 @@ class Desk:
         self.said: Callable[[], tuple[str, int]] = _nobody
         self.about: Callable[[], list[str]] = list
         self.created = False
-        self._known: dict[str, str] | None = None
+        self.late: Callable[[str], None] = self._tell
+        self.waits: Callable[[bool], None] = lambda waits: None
+        self._knows = ModelKnows()
         self._news: list[str] = []
         self._told: list[str] = []
         self._refused = ""
@@ -111,7 +131,7 @@ class Desk:
         Raises:
             ConfigError: As `where`.
         """
-        return History(self.where(), self._settings.places.state)
+        return History(self.where(), self._settings.places.state, self._telling(self._made_late))
 
     def goal_file(self) -> GoalFile:
         """The goal of the directory.
@@ -119,7 +139,28 @@ class Desk:
         Raises:
             ConfigError: As `where`.
         """
-        return GoalFile(self.where(), self._settings.directory)
+        return GoalFile(self.where(), self._settings.directory, self._telling(self._made_late))
+
+    def _telling(self, made: Callable[[Path], None]) -> files.Telling:
+        return files.Telling(waits=self.waits, made=made)
+
+    def _made_late(self, folder: Path) -> None:
+        """The project's folder was made for a change that is no call's."""
+        self.late(self._made(folder))
+
+    def _made(self, folder: Path) -> str:
+        """The project's folder was made; what the person is told of it."""
+        self.created = True
+        return f"The folder of this project was made: {one_line(str(folder))}"
+
+    def passed_over(self) -> list[str]:
+        """What of this directory's memory is not used for the ``.tau`` folder that is, in a line or none.
+
+        Raises:
+            TauError: The memory or the goal that is used cannot be read.
+        """
+        where, goal = self.where(), self.goal_file().read()
+        return passed_over.lines(where, self._settings, goal, documents.read(where)[0])
 
     def begin(self) -> list[Notice]:
         """Hand over the documents that come with tau, and make the project's folder, where that is due.
@@ -139,8 +180,7 @@ class Desk:
                 lines.append(Notice(text + "They are yours to edit or delete"))
             where, made = project.ensure(where)
             if made:
-                self.created = True
-                lines.append(Notice(f"The folder of this project was made: {one_line(str(where.project))}"))
+                lines.append(Notice(self._made(where.project)))
         except TauError as error:
             lines.append(Notice(error.line(), "warning"))
         return lines
@@ -163,26 +203,26 @@ class Desk:
         where = self.where()
         trusted = Trust(self._settings.places).trusts(where.real)
         here = Path(os.path.realpath(self._settings.directory))
-        files, unread = instructions.project_files(repository_root(here) or here, trusted=trusted)
+        own, unread = instructions.project_files(repository_root(here) or here, trusted=trusted)
         memory, problems = documents.read(where)
-        loaded = loading.load(memory, max_chars=self._settings.memory.max_chars, files=files)
+        loaded = loading.load(memory, max_chars=self._settings.memory.max_chars, files=own)
         problems = [*([where.notice] if where.notice else []), *unread, *problems]
         goal = None
         try:
             goal = GoalFile(where, self._settings.directory).read()
         except TauError as error:
             problems.append(error.line())
+        problems += passed_over.lines(where, self._settings, goal, memory)
         text = "\n\n".join(filter(None, [loaded.text, goals.prompt(goal) if goal else ""]))
-        known = {document.title: document.digest for document in memory}
-        standing = Standing(text, tuple(loaded.parts), goal, (*problems, *loaded.notices), known)
+        shown = model_knows.shown(memory, loaded.parts, goal)
+        standing = Standing(text, tuple(loaded.parts), goal, (*problems, *loaded.notices), shown)
         if self.bare:
             standing = Standing(goal=goal)
-        return Seen(standing, where, tuple(memory), tuple(files), tuple(problems))
+        return Seen(standing, where, tuple(memory), tuple(own), tuple(problems))
 
     def prompted(self, standing: Standing) -> None:
         """This stands in the prompt from now on: what `remember` may write over without asking."""
-        with self._lock:
-            self._known = dict(standing.known)
+        self._knows.take(standing.shown)
 
     def remember(
         self,
@@ -192,6 +232,7 @@ class Desk:
         replace: bool,
         origin: str,
         agreed: Mapping[str, str] | None = None,
+        given_up: Callable[[], bool] = files.never,
     ) -> Remembered:
         """Write or delete one memory file, as `tau.memory.remembering.remember`; the person is told.
 
@@ -202,46 +243,72 @@ class Desk:
             origin: As there.
             agreed: What a person was shown and agreed to write over, as `would_hold` says it; None where
                 nobody was asked: then what stands in the prompt counts.
+            given_up: Whether nobody waits any more for the call that this is; once it has begun it is carried
+                out and told of all the same.
 
         Raises:
             MemoryRefused: It cannot be done; nothing was changed.
             ConfigError: As `where`.
         """
         session, messages = self.said()
-        done = remembering.remember(
-            self.history(),
-            label,
-            content,
-            replace=replace,
-            source=Source(session, messages, "remember"),
-            origin=origin,
-            known=self._known if agreed is None else agreed,
-        )
-        if done.entry is not None:
-            self._knows(done.entry)
-            self.tells(done.entry)
-            self._tell(f"{done.line.removesuffix('.')}. {UNDONE_BY}")
+        with self._in_call(given_up) as telling:
+            done = remembering.remember(
+                History(self.where(), self._settings.places.state, telling),
+                label,
+                content,
+                replace=replace,
+                source=Source(session, messages, "remember"),
+                origin=origin,
+                known=self._knows.whole if agreed is None else agreed,
+                heard=self._knows.claims,
+                given_up=given_up,
+            )
+            if done.entry is not None:
+                self._knows.wrote(done.entry)
+                self.tells(done.entry)
+                self._tell(f"{done.line.removesuffix('.')}. {UNDONE_BY}")
         return done
 
-    def would_hold(self, label: str, content: str, *, origin: str) -> Foreseen:
-        """What `remember` would change, as `tau.memory.remembering.foreseen`.
+    def would_hold(self, label: str, content: str, *, replace: bool, origin: str) -> Foreseen:
+        """What `remember` would change, and why a person must look at it first, as `remembering.foreseen`.
 
         Raises:
             MemoryRefused: It cannot be done.
             ConfigError: As `where`.
         """
-        return remembering.foreseen(self.history(), label, content, origin=origin)
+        return remembering.foreseen(
+            self.history(),
+            label,
+            content,
+            replace=replace,
+            origin=origin,
+            heard=self._knows.claims,
+            unseen=self._knows.unseen,
+        )
 
-    def note(self, text: str, *, met: bool) -> Goal:
+    def note(
+        self, text: str, *, met: bool, origin: str = "", given_up: Callable[[], bool] = files.never
+    ) -> Goal:
         """Note what brought the goal nearer; the person is told of a proposal that it is reached.
+
+        Args:
+            text: One line.
+            met: Whether it is proposed that the goal is reached.
+            origin: Where content had come from since the person's last message.
+            given_up: As `remember` has it.
 
         Raises:
             MemoryRefused: There is no goal that stands, or it cannot be written.
             ConfigError: As `where`.
         """
-        goal = self.goal_file().note(text, met=met)
-        if met:
-            self._tell(f"{goals.line(goal)}: /goal done ends it, /goal resume goes on")
+        said = [claim.origin for claim in claims.repeated(text, self._knows.claims)]
+        with self._in_call(given_up) as telling:
+            file = GoalFile(self.where(), self._settings.directory, telling)
+            goal = file.note(text, met=met, origin=writing.united(*said, origin), given_up=given_up)
+            self._knows.noted(goal)
+            if met:
+                came = f" ({goals.after(goal.notes[-1].origin)})" if goal.notes[-1].origin else ""
+                self._tell(f"{goals.line(goal)}{came}: /goal done ends it, /goal resume goes on")
         return goal
 
     def undo(self, only: str = "") -> Undone:
@@ -323,16 +390,6 @@ class Desk:
             self._forget(told)
             return undone
 
-    def _knows(self, entry: Entry) -> None:
-        """What the model wrote it has seen."""
-        with self._lock:
-            if self._known is None:
-                return
-            for change in entry.changes:
-                self._known.pop(change.title, None)
-                if change.after:
-                    self._known[change.title] = change.after
-
     def _forget(self, told: str) -> None:
         with self._lock:
             self._told.remove(told)
@@ -342,6 +399,16 @@ class Desk:
         with self._lock:
             news, self._news = self._news, []
             return news
+
+    @contextmanager
+    def _in_call(self, given_up: Callable[[], bool]) -> Iterator[files.Telling]:
+        """Change memory for a call, whose end tells of it; told at once where its turn was over before."""
+        try:
+            yield self._telling(lambda folder: self._tell(self._made(folder)))
+        finally:
+            if given_up():
+                for line in self.take_news():
+                    self.late(line)
 
     def _tell(self, line: str) -> None:
         with self._lock:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from tau.config.places import make_private
@@ -22,6 +23,10 @@ LOCK = ".lock"
 SECONDS = 20.0
 """How long a change waits for another one."""
 
+UNTOLD = 1.0
+"""How long it waits before it says so."""
+
+
 _PAUSE = 0.004
 _HELD = (errno.EAGAIN, errno.EACCES)
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -31,7 +36,7 @@ class GivenUp(MemoryRefused):
     """Nobody waits for a change any more that had not begun; nothing was touched."""
 
     def __init__(self) -> None:
-        super().__init__("Memory is not changed: tau was left while another process was changing it")
+        super().__init__("Memory is not changed: it was given up while another process was changing it")
 
 
 def never() -> bool:
@@ -39,8 +44,31 @@ def never() -> bool:
     return False
 
 
+def _to_nobody(what: object) -> None:
+    """Nobody is told."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Who is told of what goes along with a change, in the thread that makes it.
+
+    Attributes:
+        waits: Given True when the change waits for another process, False when it waits no longer.
+        made: Given the project's folder when that was made for the change.
+    """
+
+    waits: Callable[[bool], None] = _to_nobody
+    made: Callable[[Path], None] = _to_nobody
+
+
+NOBODY = Telling()
+"""Nobody is told."""
+
+
 @contextmanager
-def locked(where: MemoryPlaces, given_up: Callable[[], bool] = never) -> Iterator[None]:
+def locked(
+    where: MemoryPlaces, given_up: Callable[[], bool] = never, telling: Telling = NOBODY
+) -> Iterator[None]:
     """Hold a memory against every process and thread that changes something below its root.
 
     The lock is the kernel's: it ends with its process however that ends, and is never taken from one that is
@@ -48,7 +76,9 @@ def locked(where: MemoryPlaces, given_up: Callable[[], bool] = never) -> Iterato
 
     Args:
         where: The memory.
-        given_up: Whether nobody waits for it any more; asked as long as somebody else holds it.
+        given_up: Whether nobody waits for it any more; asked as long as somebody else holds it, and once more
+            when it is had.
+        telling: Told after `UNTOLD` seconds in which somebody else holds it, and when that is over.
 
     Raises:
         GivenUp: `given_up` said so.
@@ -61,7 +91,7 @@ def locked(where: MemoryPlaces, given_up: Callable[[], bool] = never) -> Iterato
     except OSError as error:
         raise MemoryRefused(f"Memory cannot be changed: {lock}: {reason(error)}") from error
     try:
-        _wait(descriptor, lock, given_up)
+        _wait(descriptor, lock, given_up, telling)
         yield
     finally:
         with suppress(OSError):  # let go at once, also where a process that was just forked has it open, too
@@ -172,24 +202,39 @@ def reason(error: OSError) -> str:
     return one_line(error.strerror or str(error))
 
 
-def _wait(descriptor: int, lock: str, given_up: Callable[[], bool]) -> None:
-    until = time.monotonic() + SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _HELD:
-                raise MemoryRefused(
-                    f"Memory cannot be locked: {lock}: {reason(error)}",
-                    "its file system has no locks; keep memory on another one",
-                ) from error
+def _wait(descriptor: int, lock: str, given_up: Callable[[], bool], telling: Telling) -> None:
+    began = time.monotonic()
+    told = False
+    try:
+        while not _taken(descriptor, lock):
+            waited = time.monotonic() - began
             if given_up():
-                raise GivenUp from None
-            if time.monotonic() > until:
+                raise GivenUp
+            if waited > SECONDS:
                 raise MemoryRefused(
                     f"Memory is being changed by another process, which holds {lock}",
                     "try again when it is done",
-                ) from None
+                )
+            if waited > UNTOLD and not told:
+                told = True
+                telling.waits(True)
             time.sleep(_PAUSE)
-        else:
-            return
+        if given_up():
+            raise GivenUp
+    finally:
+        if told:
+            telling.waits(False)
+
+
+def _taken(descriptor: int, lock: str) -> bool:
+    """Take the lock, unless somebody else holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _HELD:
+            return False
+        raise MemoryRefused(
+            f"Memory cannot be locked: {lock}: {reason(error)}",
+            "its file system has no locks; keep memory on another one",
+        ) from error
+    return True

@@ -73,14 +73,16 @@ class History:
     Args:
         where: The memory. Its project's folder is made with the first file that needs it.
         state: The state directory.
+        telling: Told of what goes along with a change.
 
     Attributes:
         where: The memory, with the project's folder as it was made.
     """
 
-    def __init__(self, where: MemoryPlaces, state: Path) -> None:
+    def __init__(self, where: MemoryPlaces, state: Path, telling: files.Telling = files.NOBODY) -> None:
         self.where = where
         self._state = state
+        self._telling = telling
         self._store = EntryStore(where, state)
 
     @property
@@ -151,9 +153,9 @@ class History:
             MemoryRefused: The files or their history cannot be written; says what is how.
         """
         scopes = {entries.split(title)[0] for title in titles}
-        with files.locked(self.where, given_up):
+        with files.locked(self.where, given_up, self._telling):
             if "project" in scopes:
-                self.where = project.ensure(self.where)[0]
+                self.where = project.ensured(self.where, self._telling)
                 self._store = EntryStore(self.where, self._state)
             with self._store.opened() as history:
                 self._store.settle(history)
@@ -214,7 +216,7 @@ class History:
         """
         if peek:
             return self._undo_of(self._newest(only))[0]
-        with files.locked(self.where), self._store.opened() as history:
+        with files.locked(self.where, telling=self._telling), self._store.opened() as history:
             self._store.settle(history)
             entry = self._newest(only)
             undone, steps = self._undo_of(entry, going_over=going_over is not None)

@@ -109,6 +109,12 @@ def find(directory: Path, places: Places) -> MemoryPlaces:
     return MemoryPlaces(root, project, owner, ignored, notice)
 
 
+def outside_workspaces(where: MemoryPlaces, places: Places) -> MemoryPlaces:
+    """The places in the configuration directory, which count where no ``.tau`` folder is used."""
+    project, _ = _project(places.config, where.real)
+    return MemoryPlaces(places.config, project, where.real)
+
+
 def make_project(where: MemoryPlaces, contents: Mapping[str, bytes | None]) -> tuple[MemoryPlaces, bool]:
     """Make the project's folder where it is not there yet: whole beside its place, then renamed into it.
 

@@ -62,6 +62,18 @@ def ensure(where: MemoryPlaces) -> tuple[MemoryPlaces, list[Path]]:
     return where, [where.project, *(where.project / path for path in CONTENTS)] if made else []
 
 
+def ensured(where: MemoryPlaces, telling: files.Telling) -> MemoryPlaces:
+    """As `ensure`, for a change that needs the folder: who follows the change is told that it was made.
+
+    Raises:
+        MemoryRefused: It cannot be made.
+    """
+    where, made = ensure(where)
+    if made:
+        telling.made(where.project)
+    return where
+
+
 def init(where: MemoryPlaces) -> tuple[MemoryPlaces, list[Path]]:
     """As `ensure`; in a project's folder that is there, what is missing of its contents is made as well.
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from tau.display import one_line
 from tau.errors import MemoryRefused
-from tau.memory import edit_places, labels, writing
+from tau.memory import edit_places, junk, labels, writing
 from tau.memory.documents import Document, front_matter
 from tau.memory.entries import digest
 
@@ -29,42 +29,8 @@ SMALL, SMALL_CHARACTERS = 6, 600
 
 _ACTIONS = ("write", "edit", "delete")
 _KEYS = frozenset(("file", "action", "sentence", "content", "old", "new"))
-_FENCED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)\n?[ \t]*\1\s*\Z", re.DOTALL)
-_OF_FILE = r"\b(file|files|memory|version|content|contents|document|text|markdown|json)\b"
-_WRAPPER_FIRST = re.compile(
-    r"(sure|certainly|of course|okay|ok|absolutely)[,!]"
-    rf"|(here|below)(\s+(is|are)|'s|’s)\b.{{0,80}}{_OF_FILE}"
-    rf"|this is (the|an?|your) (new|updated|revised|refined|complete|full)\b.{{0,80}}{_OF_FILE}"
-    rf"|i(['’]ve|\s+have|['’]ll|\s+will)?\s+(now\s+)?(updated?|revised?|refined?|rewritten|rewrite)\b.{{0,80}}{_OF_FILE}"
-    r"|as an ai\b",
-    re.IGNORECASE,
-)
-_WRAPPER_LAST = re.compile(
-    r"(please )?(let me know|feel free to (ask|reach))\b|i hope this\b|hope this helps\b"
-    r"|is there anything else\b|would you like me to\b",
-    re.IGNORECASE,
-)
-_AROUND = "[](){}<>*_/#!-.… \t"
-_LEFT_OUT = re.compile(
-    r"((the )?(rest|remainder)( of (the )?(file|content|document|text))?|(the )?(other|previous|existing|old)"
-    r" (content|contents|lines|text|sections?|entries))( is| are)?( stays?| remains?)?"
-    r"( unchanged| the same| as before| as is| here)"
-    r"|unchanged|same as (before|above)"
-    r"|((the|new|whole|full|updated|file) ){0,3}(content|contents|text)( of the file)?( goes| go)? here",
-    re.IGNORECASE,
-)
-_NOTHING = re.compile(
-    r"todo|tbd|placeholder|n/?a|none|empty|null|nothing|no changes?( needed)?"
-    r"|((the|new|whole|full|updated|file|your) ){0,3}(content|contents|text)"
-    r"|lorem ipsum.*",
-    re.IGNORECASE,
-)
-_ECHOED = 40
-"""Characters from which on a line of the instructions is known again."""
 
-_MARKS = re.compile(r"[^\w]+")
-_WORD = re.compile("[\u2e80-\U0003ffff]|[^\\W\u2e80-\U0003ffff]+")
-_MEMORY_FENCE = re.compile(r"~{3,}\s*memory (global|project)/")
+_WORD = "[\u2e80-\U0003ffff]|[^\\W\u2e80-\U0003ffff]+"
 
 
 class ProposalInvalid(MemoryRefused):
@@ -104,7 +70,8 @@ class Checked:
     Attributes:
         wanted: For each file that changes what it is to hold; None to remove it.
         sentences: What changes in it and why.
-        consent: Titles that the person must agree to first, with the reason.
+        consent: Titles that the person must agree to first, with the reason. When there is one, all that
+            loses a line is among them, so that nothing is gone from one file and not yet in another.
         expected: For each file the digest of what was read, so that what was changed since is not lost.
     """
 
@@ -128,9 +95,9 @@ def parse(answer: str) -> list[Operation]:
     Raises:
         ProposalInvalid: It is anything else.
     """
-    fenced = _FENCED.match(answer)
+    fenced = re.match(junk.FENCED, answer)
     try:
-        found = json.loads(fenced.group(2) if fenced else answer, object_pairs_hook=_once)
+        found = json.loads(fenced.group(3) if fenced else answer, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise ProposalInvalid(f"the answer is not JSON ({one_line(str(error), 120)})") from None
     if isinstance(found, dict):
@@ -172,7 +139,7 @@ def check(
     if len(grouped) > MOST_FILES:
         raise ProposalInvalid(f"it changes {len(grouped)} files, more than {MOST_FILES}")
     checked = Checked()
-    echoes = {plain for line in instructions.splitlines() if len(plain := words_only(line)) >= _ECHOED}
+    echoes = junk.echoes_of(instructions)
     for title, group in grouped.items():
         document = there.get(title)
         if len(group) > 1 and any(operation.action != "edit" for operation in group):
@@ -187,6 +154,11 @@ def check(
         checked.expected[title] = document.digest if document else None
         if document is not None and (why := _needs_consent(document, after, written)):
             checked.consent[title] = why
+    if checked.consent:  # what one file loses may be what another one gains
+        for title, after in checked.wanted.items():
+            document = there.get(title)
+            if title not in checked.consent and document is not None and (lost := _lost(document, after)):
+                checked.consent[title] = f"{lost}, and another part of the same change waits"
     return checked
 
 
@@ -201,7 +173,7 @@ def _operation(item: object, number: int) -> Operation:
     sentence = one_line(given.get("sentence", ""), 300)
     if "sentence" not in given and action != "delete":
         sentence = writing.first_line(text.encode("utf-8", "replace"), 120) or action
-    elif not re.search(r"\w", sentence) or _NOTHING.fullmatch(sentence.strip(_AROUND)):
+    elif junk.says_nothing(sentence):
         lacks = "has no sentence that says what changes" if "sentence" in given else "does not hold sentence"
         raise ProposalInvalid(f"operation {number} {lacks}")
     label = given["file"].strip()
@@ -276,8 +248,10 @@ def _after(
     except MemoryRefused as error:
         raise ProposalInvalid(f"{title}: {error.message}") from None
     for operation in group:
-        if reason := _junk(operation, text, echoes):
-            raise ProposalInvalid(f"{title}: {reason}")
+        whole = operation.action == "write"
+        written = operation.content if whole else operation.new
+        if why := junk.reason(written, content, text, echoes, whole=whole, old=operation.old):
+            raise ProposalInvalid(f"{title}: {why}")
     before = document.data if document else None
     if before is not None and _body(content) == _body(before.decode("utf-8-sig", "replace")):
         return before
@@ -322,41 +296,6 @@ def _edited(group: Sequence[Operation], document: Document | None) -> str:
     return body
 
 
-def _junk(operation: Operation, before: str, echoes: set[str]) -> str:
-    """Why what is written belongs in no file, in a few words; empty when it may.
-
-    What the file holds already was let in by somebody.
-    """
-    whole = operation.action == "write"
-    content = operation.content if whole else operation.new
-    known = {line.strip() for line in before.splitlines()}
-    lines = [line for part in content.splitlines() if (line := part.strip())]
-    if whole and _FENCED.match(content):
-        return "the whole content is in a code fence"
-    if whole and lines[0] not in known and _WRAPPER_FIRST.match(lines[0]):
-        return f"it begins with talk about the answer: {one_line(lines[0], 60)}"
-    if whole and lines[-1] not in known and _WRAPPER_LAST.match(lines[-1]):
-        return f"it ends with talk about the answer: {one_line(lines[-1], 60)}"
-    if whole and all(_NOTHING.fullmatch(line.strip(_AROUND)[:100]) for line in lines):
-        return f"it says nothing: {one_line(lines[0], 60)}"
-    for line in lines:
-        if line in known:
-            continue
-        if _is_elision(line):
-            return f"it leaves something out: {one_line(line, 60)}"
-        if _MEMORY_FENCE.match(line) or words_only(line) in echoes:
-            return "it repeats what the refinement was told"
-    return ""
-
-
-def _is_elision(line: str) -> bool:
-    """Whether a line stands for others that are not there."""
-    words = line.strip(_AROUND)
-    if not words:
-        return "..." in line or "…" in line
-    return len(words) <= 100 and _LEFT_OUT.fullmatch(words) is not None
-
-
 def _needs_consent(document: Document, after: bytes | None, written: Collection[tuple[str, str]]) -> str:
     """Why the person must agree, in a few words; empty when nobody needs to."""
     if after is None:
@@ -365,6 +304,8 @@ def _needs_consent(document: Document, after: bytes | None, written: Collection[
         if (document.title, digest(document.data)) not in written:
             who = "you wrote it" if document.scope == "project" else "you, or another project, wrote it"
             return f"{who}, and it would be deleted"
+    if why := _stands_for_others(document, after):
+        return why
     lines, words = _lines(document.data), _words(document.data)
     total, characters = sum(lines.values()), _characters(words)
     own = (document.title, digest(document.data)) in written
@@ -377,24 +318,34 @@ def _needs_consent(document: Document, after: bytes | None, written: Collection[
     return f"it would lose {gone:,} of its {characters:,} characters" if gone * 2 > characters else ""
 
 
+def _stands_for_others(document: Document, after: bytes | None) -> str:
+    """Why the person must agree where a new line may stand for those that go; empty when none does."""
+    if after is None or not (lost := _lost(document, after)):
+        return ""
+    line = junk.may_leave_out(after.decode("utf-8-sig", "replace"), document.text)
+    return f"{lost}, and a new one may stand for them: {one_line(line, 60)}" if line else ""
+
+
+def _lost(document: Document, after: bytes | None) -> str:
+    """What a file would lose, in a few words; empty when every line of it stays."""
+    lines = _lines(document.data)
+    lost = sum((lines - _lines(after or b"")).values())
+    return f"it would lose {lost} of its {sum(lines.values())} lines" if lost else ""
+
+
 def _lines(data: bytes) -> Counter[str]:
     """The lines of a file that say something, without what only sets them off."""
     body = front_matter(data.decode("utf-8-sig", "replace"))[1]
-    return Counter(plain for line in body.splitlines() if (plain := words_only(line)))
+    return Counter(plain for line in body.splitlines() if (plain := junk.words_only(line)))
 
 
 def _words(data: bytes) -> Counter[str]:
     """The words of a file; in scripts that set no spaces between them, its characters."""
-    return Counter(_WORD.findall(front_matter(data.decode("utf-8-sig", "replace"))[1].casefold()))
+    return Counter(re.findall(_WORD, front_matter(data.decode("utf-8-sig", "replace"))[1].casefold()))
 
 
 def _characters(words: Counter[str]) -> int:
     return sum(len(word) * count for word, count in words.items())
-
-
-def words_only(line: str) -> str:
-    """A text by its words alone, so that two that say the same in other marks are the same."""
-    return _MARKS.sub(" ", line).strip().casefold()
 
 
 def _body(text: str) -> str:

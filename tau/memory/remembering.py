@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tau.display import one_line
 from tau.errors import MemoryRefused
 from tau.masking import mask_content
-from tau.memory import labels, writing
+from tau.memory import claims, files, labels, writing
+from tau.memory.claims import Claim
 from tau.memory.documents import Document
 from tau.memory.entries import Entry, Source, digest
+from tau.memory.gist import gist
 from tau.memory.history import Contents, History, Write
 
 _NEAR = 3
-_SENTENCE = 120
+_LONGEST_ORIGIN = 300
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,13 @@ def remember(
     source: Source,
     origin: str = "",
     known: Mapping[str, str] | None = None,
+    heard: Sequence[Claim] = (),
+    given_up: Callable[[], bool] = files.never,
 ) -> Remembered:
     """Write one memory file, or delete it.
+
+    What a file says of its origin stays when it is replaced, and what repeats a file with an origin has that
+    one, too.
 
     Args:
         history: Of the memory.
@@ -56,8 +63,11 @@ def remember(
         source: What the change comes from.
         origin: Where the content came from when it came from outside; stands in the file.
         known: By title the digests of the files that who writes has seen; None where that does not count.
+        heard: What who writes was told after content from outside, beside the files there are.
+        given_up: Whether nobody waits for it any more; once it has begun it is carried out.
 
     Raises:
+        GivenUp: `given_up` said so before it began.
         MemoryRefused: The label or the content cannot be one, there is such a file already, or none to
             delete, it does not hold what is known of it, or it cannot be written. Nothing was changed.
     """
@@ -66,28 +76,20 @@ def remember(
     gone = not content.strip()
     if not gone:
         writing.check(content)
+    came = origin
 
     def decide(contents: Contents) -> dict[str, Write]:
+        nonlocal came
         now = contents.read(title)
-        if gone:
-            if now is None:
-                raise MemoryRefused(
-                    f"There is no memory {_label(title)} to delete", _near(title, contents.documents)
-                )
+        planned = _planned(title, content, now, contents, replace=replace, origin=origin, heard=heard)
+        came = planned.origin
+        if planned.data != now:
             _check_known(title, now, known)
+        if planned.data is None:
             return {title: Write(None, "")}
-        data = writing.whole(content, now, origin=origin, keep_origin=False)
-        if now is not None and not replace and data != now:
-            first = writing.first_line(now)
-            raise MemoryRefused(
-                f"There is a memory {_label(title)} already{': ' + first if first else ''}",
-                "pass replace with the whole new content, or use another label",
-            )
-        if data != now:
-            _check_known(title, now, known)
-        return {title: Write(data, writing.first_line(data, _SENTENCE))}
+        return {title: Write(planned.data, gist(planned.data, now))}
 
-    entry = history.changing(decide, titles=[title], source=source)
+    entry = history.changing(decide, titles=[title], source=source, given_up=given_up)
     if entry is None:
         return Remembered(
             title, "unchanged", None, f"{_label(title)} holds that already; nothing was changed"
@@ -95,7 +97,7 @@ def remember(
     change = entry.changes[0]
     verb = {"added": "Remembered", "updated": "Replaced", "removed": "Forgot"}[change.kind]
     said = f": {change.sentence}" if change.sentence else ""
-    noted = f" (noted after content from outside: {one_line(origin, 200)})" if origin and not gone else ""
+    noted = f" (noted after content from outside: {one_line(came, 200)})" if came and not gone else ""
     hidden = " (what looks like a secret in it was masked)" if masked else ""
     return Remembered(title, change.kind, entry, f"{verb} {_label(title)}{said}{noted}{hidden}")
 
@@ -109,30 +111,123 @@ class Foreseen:
         before: The text that the file holds; None where there is none.
         after: The text that it would hold; None where it would be deleted.
         known: The digest of the file by its title, as `remember` takes it; empty where there is none.
+        doubts: Why a person must look at it first, a phrase each; empty where nothing is changed.
     """
 
     title: str
     before: str | None
     after: str | None
     known: Mapping[str, str]
+    doubts: Sequence[str] = ()
 
 
-def foreseen(history: History, label: str, content: str, *, origin: str = "") -> Foreseen:
+def foreseen(
+    history: History,
+    label: str,
+    content: str,
+    *,
+    replace: bool,
+    origin: str = "",
+    heard: Sequence[Claim] = (),
+    unseen: Mapping[str, str] | None = None,
+) -> Foreseen:
     """What `remember` would do, for a person to look at. Nothing is changed.
 
+    Args:
+        history: As there.
+        label: As there.
+        content: As there.
+        replace: As there.
+        origin: As there.
+        heard: As there.
+        unseen: By title the digests of files of which who writes has seen nothing, or not all.
+
     Raises:
-        MemoryRefused: The label or the content cannot be one, or the file cannot be read.
+        MemoryRefused: It cannot be done.
     """
     title = _title(history, label)
-    now = Contents(history.where).read(title)
+    contents = Contents(history.where)
+    now = contents.read(title)
     before = None if now is None else now.decode("utf-8", "replace")
     known = {title: held} if (held := digest(now)) else {}
     content = mask_content(content)
+    if content.strip():
+        writing.check(content)
+    planned = _planned(title, content, now, contents, replace=replace, origin=origin, heard=heard)
+    after = None if planned.data is None else planned.data.decode()
+    doubts = list(planned.doubts)
+    if now is not None and digest(now) == (unseen or {}).get(title):
+        doubts.insert(0, f"the model was not shown all of {_label(title)}, which it takes out or writes over")
+    return Foreseen(title, before, after, known, doubts if planned.data != now else ())
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What a call comes to: the file's bytes, None to delete it; its origin; why a person must look at it."""
+
+    data: bytes | None
+    origin: str
+    doubts: Sequence[str] = ()
+
+
+def _planned(
+    title: str,
+    content: str,
+    now: bytes | None,
+    contents: Contents,
+    *,
+    replace: bool,
+    origin: str,
+    heard: Sequence[Claim],
+) -> _Planned:
+    """What a call comes to with the files as they are.
+
+    Raises:
+        MemoryRefused: There is such a file already, or none to delete.
+    """
+    kept = "" if now is None else writing.origin_of(now)
+    doubts = []
+    if kept:
+        doubts.append(f"{_label(title)} was noted after content that is not yours: {one_line(kept, 200)}")
     if not content.strip():
-        return Foreseen(title, before, None, known)
-    writing.check(content)
-    after = writing.whole(content, now, origin=origin, keep_origin=False).decode()
-    return Foreseen(title, before, after, known)
+        if now is None:
+            raise MemoryRefused(
+                f"There is no memory {_label(title)} to delete", _near(title, contents.documents)
+            )
+        return _Planned(None, "", doubts)
+    said = claims.repeated(content, _claims(contents.documents, heard, besides=title))
+    news = {claim.title: claim for claim in said if claim.title != title or not kept}
+    for claim in list(news.values())[:_NEAR]:
+        came = one_line(claim.origin, 200)
+        doubts.append(f"it repeats {_label(claim.title)}, noted after content that is not yours: {came}")
+    origin = one_line(writing.united(*(claim.origin for claim in said), origin), _LONGEST_ORIGIN)
+    data = writing.whole(content, now, origin=origin, keep_origin=True)
+    if now is not None and not replace and data != now:
+        first = writing.first_line(now)
+        raise MemoryRefused(
+            f"There is a memory {_label(title)} already{': ' + first if first else ''}",
+            "pass replace with the whole new content, or use another label",
+        )
+    return _Planned(data, writing.origin_of(data), doubts)
+
+
+def _claims(documents: Sequence[Document], heard: Sequence[Claim], *, besides: str) -> list[Claim]:
+    """What came from outside, but for one file, whose own origin stays anyway.
+
+    What was heard counts also when its file is gone; not where the person made the file's text their own.
+    """
+    files_of = {document.title: document for document in documents}
+    there = [
+        Claim(each.title, each.origin, each.text)
+        for each in documents
+        if each.origin and each.title != besides
+    ]
+    own = [
+        claim
+        for claim in heard
+        if (now := files_of.get(claim.title)) and not now.origin and claims.repeated(now.text, [claim])
+    ]
+    return [*there, *(claim for claim in heard if claim not in own)]
 
 
 def _title(history: History, label: str) -> str:

@@ -76,6 +76,11 @@ def united(*origins: str) -> str:
     return one_line(", ".join(names))
 
 
+def origin_of(data: bytes) -> str:
+    """Where a file says that its content came from, when it came from outside; empty otherwise."""
+    return front_matter(_text(data))[0].get(ORIGIN, "")
+
+
 def first_line(data: bytes, limit: int = 200) -> str:
     """The first line of a file that says something, without the marks of a heading."""
     for line in front_matter(_text(data))[1].splitlines():

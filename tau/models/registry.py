@@ -145,7 +145,7 @@ def _look(
         directory=settings.directory,
         environ=environ,
     )
-    why = f"named by [models.{role}]"
+    why = ""
     if table.provider == "auto":
         from tau.models import auto
 

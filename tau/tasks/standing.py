@@ -41,7 +41,12 @@ def prompt(tasks: Sequence[tuple[Task, Counts]]) -> str:
 def _line(task: Task, counts: Counts, *, alone: bool) -> str:
     said = f"{said_counts(counts)}; changed {when(task.updated_at)}"
     named = "; named after content from outside" if task.origin else ""
-    return f"- {one_line(task.name)} ({task.state}; {said}{named}{'' if alone else f'; id {task.id}'})"
+    return f"- {one_line(task.name)} ({task.state}; {said}{named}{_id_where(not alone, task)})"
+
+
+def _id_where(several: bool, task: Task) -> str:
+    """The id of a task, which tells it apart where several have its name."""
+    return f"; id {task.id}" if several else ""
 
 
 def said_counts(counts: Counts) -> str:
@@ -54,7 +59,11 @@ def offer(tasks: Sequence[tuple[Task, Counts]]) -> str:
     """The line that offers open tasks to the person; empty when there are none."""
     if not tasks:
         return ""
-    names = [f"'{one_line(task.name, 40)}' ({said_counts(counts)})" for task, counts in tasks[:_MOST_OFFERED]]
+    names = [one_line(task.name, 40) for task, _ in tasks]
+    shown = [
+        f"'{name}' ({said_counts(counts)}{_id_where(names.count(name) > 1, task)})"
+        for name, (task, counts) in zip(names, tasks[:_MOST_OFFERED], strict=False)
+    ]
     more = f" and {len(tasks) - _MOST_OFFERED:,} more" if len(tasks) > _MOST_OFFERED else ""
     what = "1 open task" if len(tasks) == 1 else f"{len(tasks):,} open tasks"
-    return f"{what} here: {', '.join(names)}{more}; /tasks shows where they stand"
+    return f"{what} here: {', '.join(shown)}{more}; /tasks shows where they stand"

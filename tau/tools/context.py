@@ -72,6 +72,7 @@ class JudgedCalls:
 
     def __init__(self) -> None:
         self._calls: dict[str, tuple[Path | None, str]] = {}
+        self._given_up: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
 
     def begin(self, use_id: str, real: Path | None) -> None:
@@ -83,6 +84,18 @@ class JudgedCalls:
         """
         with self._lock:
             self._calls[use_id] = real, ""
+            self._given_up[use_id] = threading.Event()
+
+    def give_up(self) -> None:
+        """Nobody waits any more for the calls that are under way."""
+        with self._lock:
+            for given_up in self._given_up.values():
+                given_up.set()
+
+    def given_up(self, use_id: str) -> Callable[[], bool]:
+        """What says whether nobody waits any more for the call that has this id now; also when it is over."""
+        with self._lock:
+            return self._given_up.setdefault(use_id, threading.Event()).is_set
 
     def show(self, use_id: str, basis: str) -> None:
         """Hold a call to what its preview was made of.
@@ -104,6 +117,7 @@ class JudgedCalls:
         """Forget a call that is over, if it was under way."""
         with self._lock:
             self._calls.pop(use_id, None)
+            self._given_up.pop(use_id, None)
 
 
 class Heard:

@@ -8,6 +8,7 @@ from typing import Any
 from strands import ToolContext as Call
 from strands.types.tools import AgentTool
 
+from tau.display import one_line
 from tau.errors import TauError
 from tau.tools.context import ToolContext
 from tau.tools.refusals import Refused
@@ -36,7 +37,12 @@ def tools(context: ToolContext) -> Sequence[AgentTool]:
 
     def goal_progress(tool_context: Call, note: str, met: bool = False) -> str:
         try:
-            goal = desk.note(note, met=met)
+            goal = desk.note(
+                note,
+                met=met,
+                origin=one_line(", ".join(context.heard.origins()), 300),
+                given_up=context.calls.given_up(tool_context.tool_use["toolUseId"]),
+            )
         except TauError as error:
             raise Refused(error.line()) from error
         return "Noted. The person decides whether it is reached." if goal.met else "Noted."

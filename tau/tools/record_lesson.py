@@ -25,11 +25,11 @@ DESCRIPTION = (
     f"Write one lesson about this project into {SHOWN}, which every conversation here reads. Call it at once "
     "when the person states a preference or a rule (signal strong: I prefer, always, never), or changes or "
     "turns back what was done (signal medium: the rule behind it). What you only notice is weak and "
-    "is refused: wait until the person confirms it. Write insight, not what happened. A medium lesson about "
-    "code, and any Code Observation, is written only with files that you read in this session and that back "
-    "it. It is one line; most need no tag. Read its section in your instructions: what is there is not "
-    "written twice; what contradicts an entry with the same tag, or none, names it in replaces; with another "
-    "tag both stay."
+    "is refused: wait until the person confirms it. Write insight, not what happened. Say of a medium "
+    "lesson whether it is about code: if it is, and for any Code Observation, it is written only with files "
+    "that you read in this session and that back it. It is one line; most need no tag. Read its section in "
+    "your instructions: what is there is not written twice; what contradicts an entry with the same tag, or "
+    "none, names it in replaces; with another tag both stay."
 )
 ARGUMENTS: dict[str, Any] = {
     "section": {
@@ -45,8 +45,10 @@ ARGUMENTS: dict[str, Any] = {
     },
     "about_code": {
         "type": "boolean",
-        "description": "Whether it says something of the code itself.",
-        "default": False,
+        "description": (
+            "Whether it says how the code is, behaves or must behave, by whatever words; true needs files. "
+            "A medium lesson without it is refused."
+        ),
     },
     "files": {
         "type": "array",
@@ -111,7 +113,7 @@ def _learned(arguments: Mapping[str, Any]) -> Learned:
         text=text_argument(arguments, "text"),
         signal=text_argument(arguments, "signal"),
         tag=text_argument({"tag": "", **arguments}, "tag"),
-        about_code=arguments.get("about_code") is True,
+        about_code=about_code if isinstance(about_code := arguments.get("about_code"), bool) else None,
         files=files,
         replaces=text_argument({"replaces": "", **arguments}, "replaces"),
     )

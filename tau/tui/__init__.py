@@ -151,6 +151,7 @@ def _say_goodbye(app: TauApp, *, kept: bool) -> None:
     lines = [app.last_line] if app.last_line else []
     lines += [f"Not sent: {visible(text)}" for text in app.unsent]
     if (conversation := app.conversation) is not None:
+        lines += [visible(line) for told in conversation.told_at_closing() for line in told.splitlines()]
         lines += conversation.lost()
         state = conversation.state
         if state.session_id and state.message_count and state.persistent:

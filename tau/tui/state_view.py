@@ -71,7 +71,7 @@ class StateView:
             status.rest("Connecting…")
         elif state.model is None:
             status.rest("No model")
-        elif screen.commands.beside:
+        elif screen.commands.beside or state.waits:
             status.rest(f"{state.waits or 'Working'}…")
         else:
             status.rest("Ready")

@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,24 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> TauEnv:
     return tau_env
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[TauEnv, Path]:
+    """What `remembered` makes, and a copy of it."""
+    root = tmp_path_factory.mktemp("begun")
+    tau_env = remembered(make_tau_env(root))
+    return tau_env, Path(shutil.copytree(root, root.with_name("copy"), symlinks=True))
+
+
+@pytest.fixture
+def amber(begun: tuple[TauEnv, Path]) -> TauEnv:
+    """What `remembered` makes, as it was made."""
+    tau_env, copy = begun
+    root = tau_env.home.parent
+    shutil.rmtree(root)
+    shutil.copytree(copy, root, symlinks=True)
+    return replace(tau_env, environ=dict(tau_env.environ))
+
+
 def test_list_and_show_what_is_there(kept: TauEnv) -> None:
     done = kept.run("memory", "list")
     assert (done.returncode, done.stderr) == (0, "")
@@ -94,8 +113,8 @@ def test_history_and_diff(kept: TauEnv) -> None:
     newest, line, oldest, first = kept.run("memory", "history").stdout.splitlines()
     assert newest.endswith(" UTC · session 'amber' · after 4 messages · remember")
     assert oldest.endswith(" UTC · session 'amber' · after 2 messages · remember")
-    assert line == "    updated project/deploy.md — Deploying"
-    assert first == "    added project/deploy.md — Deploying"
+    assert line == "    updated project/deploy.md — Use make ship."
+    assert first == "    added project/deploy.md — Use make deploy."
     assert len(kept.run("memory", "history", "--limit", "1").stdout.splitlines()) == 2
     text = kept.run("memory", "diff").stdout
     assert "-Use make deploy.\n+Use make ship.\n" in text
@@ -118,11 +137,10 @@ def test_a_change_is_found_by_its_time_as_history_gives_it(tau_env: TauEnv) -> N
     assert "+Use make deploy." in tau_env.run("memory", "diff", when).stdout
 
 
-def test_undo_walks_back_and_is_refused_over_an_edit(tau_env: TauEnv) -> None:
-    remembered(tau_env)
-    path = project_memory(tau_env) / "deploy.md"
+def test_undo_walks_back_and_is_refused_over_an_edit(amber: TauEnv) -> None:
+    path = project_memory(amber) / "deploy.md"
     path.write_bytes(b"By hand.\n")
-    refused = tau_env.run("memory", "undo")
+    refused = amber.run("memory", "undo")
     assert (refused.returncode, refused.stdout) == (1, "")
     said = refused.stderr.splitlines()
     assert said[0].endswith(" is not undone: project/deploy.md was changed since")
@@ -130,83 +148,80 @@ def test_undo_walks_back_and_is_refused_over_an_edit(tau_env: TauEnv) -> None:
     assert said[5:12] == [*edit, "@@ -1,3 +1 @@", "-# Deploying", "-", "-Use make ship.", "+By hand."]
     assert "+Use make deploy." in said
     assert said[1] == f"as it is now: {path}"
-    newest = entry_ids(tau_env)[-1]
+    newest = entry_ids(amber)[-1]
     assert (
         f"or `tau memory undo --anyway {newest}` goes over the edit, which is kept in the history" in said[-1]
     )
     assert path.read_bytes() == b"By hand.\n"
     path.write_bytes(b"# Deploying\n\nUse make ship.\n")
-    assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    put back project/deploy.md"]
+    assert amber.run("memory", "undo").stdout.splitlines()[1:] == ["    put back project/deploy.md"]
     assert path.read_bytes() == b"# Deploying\n\nUse make deploy.\n"
-    assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/deploy.md"]
+    assert amber.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/deploy.md"]
     assert not path.exists()
-    last = tau_env.run("memory", "undo")
+    last = amber.run("memory", "undo")
     assert (last.returncode, last.stderr) == (1, "tau: There is no change of memory to undo\n")
-    log = tau_env.run("memory", "history").stdout.splitlines()
+    log = amber.run("memory", "history").stdout.splitlines()
     assert all(line.endswith("remember (undone)") for line in log[::2])
 
 
-def test_undo_goes_over_an_edit_when_told_to_and_the_edit_is_not_lost(tau_env: TauEnv) -> None:
-    remembered(tau_env)
-    path = project_memory(tau_env) / "deploy.md"
+def test_undo_goes_over_an_edit_when_told_to_and_the_edit_is_not_lost(amber: TauEnv) -> None:
+    path = project_memory(amber) / "deploy.md"
     path.write_bytes(b"By hand.\n")
-    refused = tau_env.run("memory", "undo")
-    undone = tau_env.run("memory", "undo", "--anyway", anyway_of(refused.stderr))
+    refused = amber.run("memory", "undo")
+    undone = amber.run("memory", "undo", "--anyway", anyway_of(refused.stderr))
     assert undone.returncode == 0
     back, kept = undone.stdout.splitlines()[1:]
     assert back == "    put back project/deploy.md"
     assert path.read_bytes() == b"# Deploying\n\nUse make deploy.\n"
     assert Path(kept.rpartition(" is kept: ")[2]).read_bytes() == b"By hand.\n"
-    log = tau_env.run("memory", "history").stdout.splitlines()
+    log = amber.run("memory", "history").stdout.splitlines()
     assert log[0].endswith(" · edit (kept)")
     assert log[1] == "    updated project/deploy.md — by hand"
-    assert "+By hand." in tau_env.run("memory", "diff").stdout
-    assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/deploy.md"]
+    assert "+By hand." in amber.run("memory", "diff").stdout
+    assert amber.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/deploy.md"]
 
 
-def test_anyway_takes_back_only_the_newest_change_and_only_by_its_time(tau_env: TauEnv) -> None:
-    remembered(tau_env)
-    path = project_memory(tau_env) / "deploy.md"
+def test_anyway_takes_back_only_the_newest_change_and_only_by_its_time(amber: TauEnv) -> None:
+    path = project_memory(amber) / "deploy.md"
     path.write_bytes(b"By hand.\n")
-    shown = anyway_of(tau_env.run("memory", "undo").stderr)
-    tau_env.scripted(
+    shown = anyway_of(amber.run("memory", "undo").stderr)
+    amber.scripted(
         {"tools": [{"name": "remember", "input": {"label": "port", "content": "8000\n"}}]}, {"text": "Yes."}
     )
-    assert tau_env.run("chat", "--name", "other", stdin=b"The port is 8000\n").returncode == 0
-    newer = tau_env.run("memory", "undo", "--anyway", shown)
+    assert amber.run("chat", "--name", "other", stdin=b"The port is 8000\n").returncode == 0
+    newer = amber.run("memory", "undo", "--anyway", shown)
     assert (newer.returncode, newer.stdout) == (1, "")
     assert "memory was changed again since, by session 'other' (project/port.md)" in newer.stderr
     assert "(`tau memory undo` takes that back first)" in newer.stderr
     for time in ("", "UTC", "1999-01-01"):
-        none = tau_env.run("memory", "undo", "--anyway", time)
+        none = amber.run("memory", "undo", "--anyway", time)
         assert (none.returncode, none.stdout) == (1, ""), time
         assert f'There is no change of memory of "{time}"' in none.stderr
-    bare = tau_env.run("memory", "undo", "--anyway")
+    bare = amber.run("memory", "undo", "--anyway")
     assert (bare.returncode, bare.stdout) == (2, "")
     assert "'--anyway' requires an argument" in bare.stderr
     assert path.read_bytes() == b"By hand.\n"
     assert (path.parent / "port.md").read_bytes() == b"8000\n"
-    assert tau_env.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/port.md"]
-    assert tau_env.run("memory", "undo", "--anyway", shown).returncode == 0
+    assert amber.run("memory", "undo").stdout.splitlines()[1:] == ["    removed project/port.md"]
+    assert amber.run("memory", "undo", "--anyway", shown).returncode == 0
     assert path.read_bytes() == b"# Deploying\n\nUse make deploy.\n"
-    again = tau_env.run("memory", "undo", "--anyway", shown)
+    again = amber.run("memory", "undo", "--anyway", shown)
     assert again.returncode == 1
     assert again.stderr.endswith(" was taken back already\n")
 
 
-def test_it_needs_no_model_and_loads_none(tau_env: TauEnv) -> None:
-    remembered(tau_env)
-    tau_env.configure('[models.default]\nprovider = "anthropic"\nmodel_id = "m"\n')
+def test_it_needs_no_model_and_loads_none(amber: TauEnv) -> None:
+    amber.configure('[models.default]\nprovider = "anthropic"\nmodel_id = "m"\n')
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('strands', 'textual', 'mcp', 'pydantic', 'boto3')));"
         "from tau.cli import main; sys.exit(main())"
     )
-    edit = editor(tau_env, 'echo "One more." >> "$1"')
+    edit = editor(amber, 'echo "One more." >> "$1"')
     for arguments in (["list"], ["show", "deploy"], ["history"], ["diff"], ["edit", "own"], ["undo"]):
         done = subprocess.run(
             [sys.executable, "-c", code, "memory", *arguments],
-            cwd=tau_env.directory,
-            env={**tau_env.environ, **edit},
+            cwd=amber.directory,
+            env={**amber.environ, **edit},
             capture_output=True,
             text=True,
             check=False,
@@ -214,17 +229,16 @@ def test_it_needs_no_model_and_loads_none(tau_env: TauEnv) -> None:
         assert (done.returncode, done.stderr) == (0, ""), arguments
 
 
-def test_edit_opens_the_file_and_leaves_the_edit_to_the_person(tau_env: TauEnv) -> None:
-    remembered(tau_env)
-    path = project_memory(tau_env) / "deploy.md"
-    before = tau_env.run("memory", "history").stdout
-    environ = editor(tau_env, 'echo "One more." >> "$1"')
-    done = tau_env.run("memory", "edit", "deploy", environ=environ)
+def test_edit_opens_the_file_and_leaves_the_edit_to_the_person(amber: TauEnv) -> None:
+    path = project_memory(amber) / "deploy.md"
+    before = amber.run("memory", "history").stdout
+    environ = editor(amber, 'echo "One more." >> "$1"')
+    done = amber.run("memory", "edit", "deploy", environ=environ)
     assert (done.returncode, done.stdout) == (0, f"written: {path}\n")
     assert path.read_text() == "# Deploying\n\nUse make ship.\nOne more.\n"
-    assert tau_env.run("memory", "history").stdout == before
-    assert tau_env.run("memory", "undo").returncode == 1
-    same = tau_env.run("memory", "edit", "deploy", environ={"EDITOR": "true"})
+    assert amber.run("memory", "history").stdout == before
+    assert amber.run("memory", "undo").returncode == 1
+    same = amber.run("memory", "edit", "deploy", environ={"EDITOR": "true"})
     assert (same.returncode, same.stdout) == (0, f"left as it is: {path}\n")
 
 
@@ -298,3 +312,12 @@ def test_refine_in_a_pipe_is_stopped_when_the_pipe_ends(tau_env: TauEnv) -> None
     assert "Reading this session for what memory should keep" in done.stdout + done.stderr
     assert "Memory was not refined: tau was left before that was over" in done.stderr
     assert tau_env.run("memory", "history").stdout == "No change of memory is recorded here yet.\n"
+
+
+def test_the_folder_that_an_edit_needed_is_told(tau_env: TauEnv) -> None:
+    shutil.rmtree(tau_env.home / "config" / "tau" / "projects")
+    environ = {**editor(tau_env, 'echo "Be brief." > "$1"'), "VISUAL": ""}
+    done = tau_env.run("memory", "edit", "style", environ=environ)
+    folder = Path(done.stdout.removeprefix("written: ").strip()).parents[1]
+    assert done.stderr == f"tau: The folder of this project was made: {folder}\n"
+    assert tau_env.run("memory", "edit", "style", environ=environ).stderr == ""

@@ -22,6 +22,7 @@ from tau.events import (
     TurnEvent,
 )
 from tests.conversation.conftest import Bench, say
+from tests.conversation.test_compaction import NOTES
 from tests.conversation.test_turns import check_request
 
 
@@ -74,6 +75,20 @@ async def test_always_holds_for_this_tool_in_this_session_and_no_further(bench: 
         ]
         calls = [(event.approval, event.rule) for event in stored if isinstance(event, ToolCallRecord)]
         assert calls == [("approved", ""), ("allowed", "jot_note"), ("denied", ""), ("allowed", "jot_note")]
+
+
+async def test_what_was_approved_holds_after_a_compaction_and_with_another_model(bench: Bench) -> None:
+    bench.steps["default"] = [{"tools": [note("t1", "one")]}, {"text": "done"}]
+    bench.steps["other"] = [{"tools": [note("t2", "two")]}, {"text": "done"}]
+    bench.side = [{"text": NOTES}]
+    async with bench.open(can_ask=True) as conversation:
+        await answered(conversation, "go", ("always", ""))
+        old = conversation.state.session_id
+        await conversation.command("/compact")
+        assert conversation.state.session_id != old
+        await conversation.command("/model other")
+        assert outcomes(await answered(conversation, "go on")) == [("success", "allowed")]
+    assert (bench.root / "note.txt").read_text() == "one\ntwo\n"
 
 
 async def test_what_was_approved_ends_with_the_process(bench: Bench) -> None:

@@ -16,9 +16,10 @@ import msgspec
 import pytest
 
 from tau.config.settings import MemorySettings, Settings
-from tau.conversation import Conversation, refining
+from tau.conversation import Conversation, consent, refining
 from tau.conversation.own_commands import OwnCommand
-from tau.conversation.state import Refused, Said, Switched
+from tau.conversation.state import MemoryListing, Refused, Said, Switched
+from tau.events import NoticeRecord
 from tau.memory import files, proposals
 from tau.memory.desk import Desk
 from tau.memory.entries import Entry
@@ -542,15 +543,102 @@ async def test_a_yes_is_for_the_file_as_it_was_shown(bench: Refined) -> None:
         assert "project/mine.md, you wrote it, and it would be deleted" in text
         assert "global/task-discipline.md, it came with tau and would be deleted" in text
         path.write_text("By hand, and again.\n")
-        said = await lines(conversation, "/refine accept")
-        assert said == [
+        assert await lines(conversation, "/refine accept") == [
             "project/mine.md was changed since, so it was left as it is",
-            "Memory was changed:",
-            "    removed global/task-discipline.md — no longer true",
-            HINT,
+            "    and global/task-discipline.md with it: these changes go together",
         ]
         assert path.read_text() == "By hand, and again.\n"
-        assert "global/task-discipline.md" not in bench.files()
+        assert "global/task-discipline.md" in bench.files()
+        assert isinstance(await conversation.command("/refine accept"), Refused)
+
+
+async def test_what_is_moved_into_a_file_that_waits_waits_with_it(bench: Refined) -> None:
+    bench.desk.remember("port", "The port is 8000.", replace=False, origin="")
+    mine, port = bench.path("project/mine.md"), bench.path("project/port.md")
+    mine.write_text(TEN)
+    moved = [
+        wrote("project/mine.md", "The port is 8000."),
+        deleted("project/port.md"),
+        wrote("project/new.md", "A fact."),
+    ]
+    bench.proposes(moved)
+    async with bench.open() as conversation:
+        await say(conversation, "One file is enough")
+        await refine(conversation)
+        assert port.read_text() == "The port is 8000.\n"
+        assert bench.files()["project/new.md"] == b"A fact.\n", "what only adds waits for nothing"
+        await until(lambda: "Waits for your yes" in told(conversation))
+        assert (
+            "Waits for your yes: project/port.md, it would lose 1 of its 1 lines,"
+            " and another part of the same change waits — no longer true"
+        ) in told(conversation)
+        assert await lines(conversation, "/refine accept") == [
+            "Memory was changed:",
+            "    updated project/mine.md — says how it is built",
+            "    removed project/port.md — no longer true",
+            HINT,
+        ]
+        assert not port.exists()
+        assert mine.read_text() == "The port is 8000.\n"
+        await conversation.command("/refine undo")
+        assert port.exists()
+        assert mine.read_text() == TEN
+
+
+async def test_a_file_does_not_go_when_what_took_its_place_is_gone(bench: Refined) -> None:
+    mine = bench.path("project/mine.md")
+    mine.write_text("The port is 8000.\n")
+    bench.proposes([deleted("project/mine.md"), wrote("project/ports.md", "The port is 8000.")])
+    async with bench.open() as conversation:
+        await say(conversation, "One file is enough")
+        await refine(conversation)
+        await until(lambda: "Waits for your yes: project/mine.md" in told(conversation))
+        await conversation.command("/refine undo")
+        assert "project/ports.md" not in bench.files()
+        listed = await lines(conversation, "/refine")
+        assert "it, or a file it goes with, was changed since" in "\n".join(listed)
+        assert await lines(conversation, "/refine accept") == [
+            "project/ports.md was changed since, so it was left as it is",
+            "    and project/mine.md with it: these changes go together",
+        ]
+    assert mine.read_text() == "The port is 8000.\n"
+
+
+async def test_a_new_proposal_for_one_file_ends_all_that_waits_with_it(bench: Refined) -> None:
+    mine, other = bench.path("project/mine.md"), bench.path("project/other.md")
+    mine.write_text("By hand.\n")
+    other.write_text("By hand, too.\n")
+    bench.proposes(
+        [deleted("project/mine.md"), deleted("project/other.md")],
+        [edited("project/mine.md", "By hand.", "By hand.\nAnd more.")],
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "That is wrong")
+        await refine(conversation)
+        await refine(conversation)
+        ended = "project/other.md: the change that waited for your yes is ended, as this one has its files"
+        await until(lambda: ended in told(conversation))
+        assert isinstance(await conversation.command("/refine accept"), Refused)
+    assert other.read_text() == "By hand, too.\n"
+
+
+async def test_what_waits_is_in_the_list_of_memory_and_said_to_be_dropped_at_leaving(bench: Refined) -> None:
+    bench.path("project/mine.md").write_text("By hand.\n")
+    bench.proposes([deleted("project/mine.md")])
+    async with bench.open() as conversation:
+        await say(conversation, "That is wrong")
+        await refine(conversation)
+        listing = await conversation.command("/memory")
+        assert isinstance(listing, MemoryListing)
+        (change,) = listing.waiting
+        assert change.title == "project/mine.md"
+        assert "-By hand." in change.difference.splitlines()
+        assert listing.lines[-1] == "/refine accept carries it out"
+        assert f"Waits for your yes: {change.line}" in listing.lines
+        assert conversation.told_at_closing() == []
+        await conversation.close()
+        assert conversation.told_at_closing() == [f"{consent.LOST}\n    project/mine.md — no longer true"]
+    assert bench.path("project/mine.md").exists()
 
 
 async def test_a_yes_that_is_being_carried_out_is_told_of_when_tau_is_left(
@@ -851,14 +939,90 @@ async def test_a_failure_by_itself_is_noted_once(bench: Refined, monkeypatch: py
     async with bench.open() as conversation:
         for number in (1, 2, 3):
             await talk(conversation, 1)
-            await until(lambda: meta_turns(bench, conversation) == number)  # noqa: B023  # awaited right here
+            await until(lambda: len(side_requests(bench)) == number)  # noqa: B023  # awaited right here
+            await idle(conversation)
     assert told(conversation).count("Memory was not refined by itself: the answer is not JSON") == 1
 
 
-def meta_turns(bench: Bench, conversation: Conversation) -> object:
-    """How many turns the session had when it was last read, once that is over."""
-    idle = conversation._core.refining._task is None
-    return meta(bench, conversation.state.session_id).get(refining.REFINED) if idle else None
+async def idle(conversation: Conversation) -> None:
+    await until(lambda: conversation._core.refining._task is None)
+
+
+async def test_what_was_not_read_to_its_end_is_made_up_after_the_rest(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refining, "TURNS", 2)
+    bench.refine = "auto"
+    bench.side = [{"text": "I would rather not."}, {"text": "{}", "chunks": 2, "delay": 60}]
+    async with bench.open() as conversation:
+        await talk(conversation, 2)
+        await until(lambda: "Memory was not refined by itself" in told(conversation))
+        await talk(conversation, 2)
+        assert len(side_requests(bench)) == 1, "a model that failed is not asked each turn"
+        monkeypatch.setattr(refining, "COOLDOWN", 0)
+        conversation._core.refining._rests_until = 0.0  # twenty minutes later
+        await talk(conversation, 1)
+        await until(lambda: len(side_requests(bench)) == 2)
+        session = conversation.state.session_id
+    assert refining.REFINED not in meta(bench, session)
+    bench.proposes([wrote("project/a.md", "A fact.")])
+    async with bench.open(session_id=session) as conversation:
+        await talk(conversation, 1)
+        await until(lambda: HINT in told(conversation))
+        assert meta(bench, session)[refining.REFINED] == 6
+        await talk(conversation, 1)
+        await idle(conversation)
+    assert len(side_requests(bench)) == 3
+
+
+async def test_a_compaction_that_nothing_was_learned_from_is_read_in_the_next_run(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.refine = "auto"
+    bench.side = [{"text": NOTES}, {"text": "{}", "chunks": 2, "delay": 60}]
+    async with bench.open() as conversation:
+        await talk(conversation, 2)
+        assert isinstance(await conversation.command("/compact"), Switched)
+        await until(lambda: len(side_requests(bench)) == 2)
+        session = conversation.state.session_id
+    monkeypatch.setattr(refining, "COOLDOWN", 0)
+    bench.proposes([wrote("project/a.md", "A fact.")])
+    async with bench.open(session_id=session) as conversation:
+        await talk(conversation, 1)
+        await until(lambda: HINT in told(conversation))
+    assert bench.files()["project/a.md"] == b"A fact.\n"
+
+
+async def test_what_was_said_while_it_read_counts_as_not_read(
+    bench: Refined, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refining, "TURNS", 2)
+    bench.refine = "auto"
+    bench.proposes([])
+    async with bench.open() as conversation:
+        await talk(conversation, 2)
+        await until(lambda: bool(side_requests(bench)))
+        await talk(conversation, 1)
+        gate.open()
+        await idle(conversation)
+        assert meta(bench, conversation.state.session_id)[refining.REFINED] == 2
+
+
+async def test_what_was_done_is_nothing_wrong_and_on_record(bench: Refined) -> None:
+    bench.proposes([wrote("project/a.md", "A fact.")], [])
+    bench.side = [*(bench.side or ()), {"text": "I would rather not."}]
+    async with bench.open() as conversation:
+        await say(conversation, "Something")
+        done = [await refine(conversation), await refine(conversation)]
+        assert done[0].startswith("Memory was refined (manual):")
+        assert done[1] == refining.NOTHING
+        assert conversation.state.done[-2:] == tuple(done)
+        assert await refine(conversation) not in conversation.state.done
+        session = conversation.state.session_id
+    async with bench.open(session_id=session) as conversation:
+        events = (await conversation.ready()).events
+    noted = [event for event in events if isinstance(event, NoticeRecord)]
+    assert [(event.text, event.level) for event in noted] == [(line, "info") for line in done]
 
 
 async def test_after_a_compaction_it_reads_what_was_summed_up(bench: Refined) -> None:

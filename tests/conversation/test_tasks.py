@@ -182,6 +182,18 @@ async def test_open_tasks_of_the_directory_are_offered_once_at_the_start(bench: 
     assert "nothing of ours" not in system(bench)
 
 
+async def test_tasks_of_one_name_are_offered_with_their_ids(bench: Bench) -> None:
+    one, two, three = (desk(bench).create(name).task for name in ("the leak", "the leak", "the crash"))
+    async with bench.open() as conversation:
+        await say(conversation, "hello")
+        (told,) = [line for line in conversation.state.tool_problems if "open tasks" in line]
+    assert told == (
+        f"3 open tasks here: 'the crash' (nothing explored), 'the leak' (nothing explored; id {two.id}), "
+        f"'the leak' (nothing explored; id {one.id}); /tasks shows where they stand"
+    )
+    assert three.id not in told
+
+
 async def test_a_task_of_another_directory_is_not_worked_on_from_here(bench: Bench) -> None:
     elsewhere = bench.root / "elsewhere"
     elsewhere.mkdir()

@@ -252,6 +252,43 @@ async def test_todos_are_shown_ticked_and_closed(logged: Bench) -> None:
 
 
 @pytest.mark.parametrize(
+    ("items", "marker"),
+    [
+        ("1. [ ] a\n2. [ ] b\n", "3."),
+        ("1. [ ] a\n1. [x] b\n   - [ ] c\n", "1."),
+        ("9) [ ] a\n", "10)"),
+        ("1. [ ] a\n2) [ ] b\n", "3)"),
+        ("+ [ ] a\n", "+"),
+    ],
+)
+async def test_what_is_added_goes_on_with_the_list(logged: Bench, items: str, marker: str) -> None:
+    path = logged.root / ".memory" / "todo" / "x.md"
+    path.write_text(f"# X\n\n{items}\nText.\n")
+    async with logged.open() as conversation:
+        await ask(conversation, "/todo use x")
+        await ask(conversation, "/todo add more")
+    assert path.read_text() == f"# X\n\n{items}{marker} [ ] more\n\nText.\n"
+
+
+@pytest.mark.parametrize("typed", ["<!-- x", "- [ ] x", "# x", "3. x", "x <!-- y --> z", "2) <!-- x"])
+async def test_an_item_is_shown_as_it_was_typed(logged: Bench, typed: str) -> None:
+    async with logged.open() as conversation:
+        await ask(conversation, "/todo new X")
+        assert (await ask(conversation, f"/todo add {typed}"))[1] == f"  1. [ ] {typed}"
+        assert (await ask(conversation, "/todo 1"))[0] == f"Ticked: [x] {typed}"
+        await ask(conversation, f"/work task {typed}")
+        listing = await ask(conversation, "/work")
+        assert f" · {typed}  (" in listing[0]
+        assert any(line.endswith(f"user: ticked in .memory/todo/x.md: {typed}") for line in listing)
+    (path,) = files(logged.root)
+    kept = typed.replace("<!--", "\\<!--")
+    assert log(path)[1:3] == [
+        f"user: added to .memory/todo/x.md: {kept}",
+        f"user: ticked in .memory/todo/x.md: {kept}",
+    ]
+
+
+@pytest.mark.parametrize(
     "named",
     [
         "../long-term",
@@ -406,6 +443,25 @@ async def test_a_correction_about_code_needs_its_file_read_as_it_is_now(logged: 
     assert third[0][0] == "error"
     assert "as it is now: a.py" in third[0][1]
     assert "A weak signal is not recorded" in fourth[0][1]
+
+
+async def test_a_correction_says_whether_it_is_about_code(logged: Bench) -> None:
+    rule: dict[str, Any] = {
+        "section": "Corrections",
+        "text": "The handler of payments must retry",
+        "signal": "medium",
+    }
+    logged.steps["default"] = [
+        call("record_lesson", **rule),
+        call("record_lesson", "t2", **rule, about_code=True),
+        call("record_lesson", "t3", **{**rule, "text": "Ask before a move"}, about_code=False),
+        {"text": "recorded"},
+    ]
+    async with logged.open() as conversation:
+        first, second, third = results(await say(conversation, "no, otherwise"))
+    assert "It is not said whether this correction is about code" in first[1]
+    assert "a file that was read in this session backs it" in second[1]
+    assert third == ("success", "Recorded in Corrections of .memory/long-term.md: Ask before a move")
 
 
 @pytest.mark.parametrize("answered", ["yes", "no"])
@@ -613,6 +669,24 @@ def test_quitting_makes_no_model_call(checkout: TauEnv) -> None:
     assert "Resumed: paused" in done.stderr
     assert status(path) == "paused"
     assert log(path)[-1] == f"user: resumed {path.name}"
+
+
+def test_files_of_one_shots_are_named_by_what_was_asked(checkout: TauEnv) -> None:
+    checkout.scripted({"text": "hello"})
+    key = "sk-abcdefghijklmnopqrstuvwx5678"
+    for asked in ("Why is the job slow?", "why is the JOB slow", f"{key} ist größer als {'x' * 40}", "?!"):
+        assert checkout.run("run", asked).returncode == 0
+    names = [path.stem for path in files(checkout.directory)]
+    day = names[0][:10]
+    assert {f"{day}-why-is-the-job-slow", f"{day}-why-is-the-job-slow-2", f"{day}-ist-größer-als"} < {*names}
+    (other,) = (name for name in names if re.fullmatch(rf"{day}-\d{{6}}-[0-9a-f]{{4}}", name))
+    assert len(names) == 4
+    old = checkout.directory / ".memory" / "session" / f"{day}-20261130-220530-a844.md"
+    old.with_name(f"{other}.md").rename(old)
+    done = checkout.run(
+        "chat", stdin=b"/work resume 20261130-220530-a844\n/work resume Why-is-the-job-slow\n"
+    )
+    assert done.stderr.count("Resumed: paused") == 2
 
 
 def test_one_shots_are_logged_and_offer_nothing(checkout: TauEnv) -> None:

@@ -92,14 +92,98 @@ async def test_a_list_headed_assumptions_is_the_one_that_is_counted(bench: Logge
     assert f"- {TEXT} — seen 2×, last {TODAY}, 0 counter-examples" in state
 
 
-async def test_the_title_that_is_said_is_the_one_that_is_written(bench: Logged) -> None:
-    title = "One two three four five six seven eight nine ten"
-    bench.saves(part("acme", lessons=[{"title": title, "fix": "It", "rule": "Always it"}]))
+async def test_the_title_that_is_said_is_the_one_that_is_written_and_the_rest_of_it_is_kept(
+    bench: Logged,
+) -> None:
+    eight = "One two three four five six seven eight"
+    learned = [
+        {"title": f"{eight} nine ten", "fix": "It", "rule": "Always it", "context": "Which task"},
+        {"title": f"{eight} nine", "fix": f"{eight} nine", "rule": "Always that", "context": "Another"},
+        {"title": "x" * 130, "fix": "So", "rule": "Always so"},
+        {"title": eight, "fix": "This", "rule": "Always this", "context": "A third"},
+    ]
+    bench.saves(part("acme", lessons=learned))
     async with bench.open() as conversation:
         await say(conversation, "Go on")
         said = "\n".join(await lines(conversation, "/wrap new acme"))
-    assert "— One two three four five six seven eight\n" in (bench.log / "acme/LESSONS.md").read_text()
-    assert "“One two three four five six seven eight” is the new lesson" in said
+    lessons = (bench.log / "acme/LESSONS.md").read_text()
+    assert lessons.count(f"— {eight}\n") == 3
+    assert f"“{eight}” is the new lesson" in said
+    assert [line for line in lessons.splitlines() if line.startswith("**Context:**")] == [
+        f"**Context:** “{eight} nine ten”; Which task",
+        "**Context:** Another",
+        f"**Context:** “{'x' * 130}”",
+        "**Context:** A third",
+    ]
+
+
+async def test_all_of_a_title_is_shown_before_its_lesson_is_written(bench: Logged) -> None:
+    reads_a_file(bench)
+    title = "One two three four five six seven eight nine ten"
+    bench.saves(part("acme", lessons=[{"title": title, "rule": "Always it"}]))
+    async with bench.open() as conversation:
+        await say(conversation, "Read it")
+        said = await lines(conversation, "/wrap new acme")
+    assert any(f"acme: new lesson: {title}; Prevention rule: Always it" in line for line in said)
+
+
+async def test_a_log_does_not_say_of_an_assumption_that_waits_that_it_is_kept(bench: Logged) -> None:
+    seen = f"- {TEXT} — seen 1×, last 2026-01-02, 0 counter-examples"
+    bench.has("acme", f"# acme\n\n## Assumptions to validate\n\n{seen}\n")
+    reads_a_file(bench)
+    new = {"text": "It is cold", "verdict": "corroborated", "independent": True}
+    bench.saves(part("acme", assumptions=[new, {"text": TEXT, "verdict": "new"}]))
+    async with bench.open() as conversation:
+        await say(conversation, "Read it")
+        await lines(conversation, "/wrap acme")
+        assert "It is cold" not in (bench.log / "acme/context.md").read_text()
+        log = (bench.log / "acme" / f"{TODAY}.md").read_text()
+        listed = f"- It is cold (waits for a yes)\n- {TEXT}\n> Their tallies are kept in context.md\n"
+        assert f"## Assumptions to validate\n{listed}" in log
+        await lines(conversation, "/wrap yes")
+    assert "- It is cold (noted" in (bench.log / "acme/context.md").read_text()
+    assert (bench.log / "acme" / f"{TODAY}.md").read_text() == log, "a log is written once"
+
+
+NAMED = "This session is about beta: you named it"
+BOTH = (
+    "It seems to be about acme as well: acme by acme ×2, checkout ×2, refund ×2; "
+    "/wrap beta acme saves it there, too"
+)
+
+
+async def test_the_context_that_was_named_comes_before_what_was_spoken_of(bench: Logged) -> None:
+    bench.has("acme", "# acme\n\nKeywords: checkout, refund\n")
+    bench.has("beta")
+    bench.saves(part("beta"))
+    async with bench.open() as conversation:
+        await say(conversation, "checkout checkout refund refund")
+        assert (await lines(conversation, "/wrap"))[0].startswith("This session is about acme: ")
+        await say(conversation, "session log for acme")
+        await say(conversation, "Please wrap up the Beta session")
+        await say(conversation, "session log for nothing that is there")
+        await say(conversation, "What is a session log for acme?")
+        assert (await lines(conversation, "/wrap"))[:2] == [NAMED, BOTH]
+        await lines(conversation, "/wrap yes")
+        assert (bench.log / "beta" / f"{TODAY}.md").exists()
+        assert not (bench.log / "acme" / f"{TODAY}.md").exists()
+
+
+async def test_a_context_that_was_loaded_since_comes_before_the_one_that_was_named(bench: Logged) -> None:
+    bench.has("acme")
+    bench.has("beta")
+    async with bench.open(name="amber") as conversation:
+        await say(conversation, "session log for beta")
+        assert (await lines(conversation, "/wrap"))[0] == NAMED
+        await lines(conversation, "/load acme")
+        await say(conversation, "acme is acmeish")
+        assert (await lines(conversation, "/wrap"))[0].startswith("This session is about acme: ")
+    async with bench.open(resume="amber") as conversation:
+        assert (await lines(conversation, "/wrap"))[0].startswith("This session is about acme: ")
+        await say(conversation, "session log for beta")
+        said = await lines(conversation, "/wrap")
+        assert said[0] == NAMED
+        assert said[1].startswith("It seems to be about acme as well: acme by acme ×1, acmeish ×1; ")
 
 
 async def test_a_log_without_items_of_its_own_does_not_say_that_there_are_none(bench: Logged) -> None:

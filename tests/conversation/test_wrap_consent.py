@@ -149,7 +149,7 @@ async def test_all_that_is_taken_out_is_said_whole_and_stands_in_the_log(bench: 
     async with bench.open() as conversation:
         await say(conversation, "Go on")
         said = await lines(conversation, "/wrap acme")
-    assert f"acme: “{LONG}” was taken out: it holds no more" in said
+    assert f"acme: “{LONG}” was taken out of the facts" in said
     assert f"acme: “New: {LONG}” is a new fact" in said
     assert f"acme: “Perhaps {LONG}” is a new assumption" in said
     assert f"acme: “Deploy” is the new lesson ACME-001: {LESSON['rule']}" in said

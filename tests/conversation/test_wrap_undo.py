@@ -108,8 +108,7 @@ async def test_an_undo_that_was_cut_short_is_said_and_finished_before_anything_i
         assert len(bench.requests) == asked, "no model was asked"
         await lines(conversation, "/wrap undo")
         assert bytes_of(bench) == before
-        await lines(conversation, "/wrap yes")
-        assert "- Port is 9000 (noted" in bench.files()["acme/context.md"]
+        assert "Nothing waits for your yes" in await refused(conversation, "/wrap yes")
         assert UNDO in await lines(conversation, "/wrap acme")
         assert not any("interrupted" in line for line in await lines(conversation, "/load acme"))
 
@@ -144,3 +143,52 @@ async def test_memory_that_a_yes_changed_is_named_too(bench: Logged) -> None:
         said = await lines(conversation, "/wrap undo")
         assert said.count(ALSO_MEMORY) == 1
         assert ALSO_MEMORY not in await lines(conversation, "/wrap undo"), "that one wrote none of it"
+
+
+ENDED = "What waited for your yes was asked with a save that was taken back, so it waits no more"
+
+
+async def test_an_undo_ends_what_its_save_has_asked_also_of_memory(bench: Logged) -> None:
+    long_term = has_memory(bench)
+    before = long_term.read_bytes()
+    reads_a_file(bench)
+    tea = {"scan": "preference", "section": "Preferences", "text": "Likes tea"}
+    bench.side = [closing(part("acme", facts=[{"text": "Port is 9000"}]), memory={"lessons": [tea]})]
+    async with bench.open() as conversation:
+        await say(conversation, "Read the page")
+        await lines(conversation, "/wrap new acme")
+        assert ENDED in await lines(conversation, "/wrap undo")
+        assert conversation.lost() == []
+        for answer in ("yes", "no"):
+            assert "Nothing waits for your" in await refused(conversation, f"/wrap {answer}")
+    assert not (bench.log / "acme").exists()
+    assert long_term.read_bytes() == before
+
+
+async def test_an_undo_in_another_process_ends_the_question_and_that_of_another_save_does_not(
+    bench: Logged,
+) -> None:
+    bench.has("acme")
+    reads_a_file(bench)
+    bench.side = [
+        {"text": json.dumps({"session_log": {"contexts": [part("acme", facts=[{"text": text}])]}})}
+        for text in ("Port is 9000", "Port is 9001")
+    ]
+    async with bench.open() as conversation:
+        await say(conversation, "Read the page")
+        await lines(conversation, "/wrap acme")
+        bench.saves(part("beta"))
+        async with bench.open() as other:
+            await say(other, "Something else")
+            await lines(other, "/wrap new beta")
+            assert ENDED not in await lines(other, "/wrap undo")
+            before = bytes_of(bench)
+            await lines(conversation, "/wrap yes")
+            assert "- Port is 9000 (noted" in bench.files()["acme/context.md"]
+            await lines(other, "/wrap undo")
+            assert bytes_of(bench) == before
+            await lines(conversation, "/wrap acme")
+            assert ENDED not in await lines(other, "/wrap undo"), "that process asked nothing"
+        assert await refused(conversation, "/wrap yes") == ENDED
+        assert "Nothing waits for your yes" in await refused(conversation, "/wrap yes")
+    assert bytes_of(bench) == before

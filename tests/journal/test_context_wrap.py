@@ -9,8 +9,6 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from tau.journal.context_answer import AssumptionSaid, ContextSaid, LessonSaid, LogSaid, OpenItemSaid
 from tau.journal.context_wrap import ContextWrap
 from tau.journal.contexts import LogPlace
@@ -194,13 +192,3 @@ def test_three_times_after_a_counter_example_is_no_lesson(tmp_path: Path) -> Non
         _saved(folder, ContextSaid("acme", "s", assumptions=[seen]), who=who)
     assert f"{TEXT} — seen 4×, last 2026-01-15, 1 counter-examples; Ada" in (acme / "context.md").read_text()
     assert not (acme / "LESSONS.md").exists()
-
-
-@pytest.mark.parametrize(("messages", "quick", "said"), [(59, False, 0), (60, False, 1), (60, True, 0)])
-def test_a_short_log_of_a_long_session_is_said(tmp_path: Path, messages: int, quick: bool, said: int) -> None:
-    session = WrapSession(
-        session_id="a", called="a", now=NOW, contexts=("acme",), quick=quick, messages=messages
-    )
-    wrap = ContextWrap(LogPlace(tmp_path / ".session-log", there=True), session)
-    wrap.save(LogSaid([ContextSaid("acme", "s")]))
-    assert sum("something may have been missed" in line for line in wrap.lines) == said

@@ -226,7 +226,7 @@ def test_a_fact_that_holds_others_is_not_taken_out_and_what_is_taken_out_is_said
     wanted = [FactChange("", old=name) for name in ("Payments", "Old", "Long")]
     assert revise(document, wanted, []) == [
         "“Payments” stays: it has something nested in it",
-        "“Old” was taken out: it holds no more",
+        "“Old” was taken out of the facts",
         "“Long” stays: it has something nested in it",
     ]
     assert give_up(document, ["Payments", "Long"]) == []
@@ -236,6 +236,9 @@ def test_a_fact_that_holds_others_is_not_taken_out_and_what_is_taken_out_is_said
 def test_what_is_too_long_is_said() -> None:
     data = new_context("acme", []) + b"\n".join(b"filler" for _ in range(150))
     assert "it should stay under 150" in lengths("context.md", data)[0]
+    told = "context.md has 150 lines; it should stay under 150: take out what no longer holds"
+    assert lengths("context.md", b"- fact\n" * 150) == [told]
+    assert lengths("context.md", b"- fact\n" * 149) == []
     many = b"## Open items\n### Active\n" + b"".join(b"- [ ] item %d\n" % n for n in range(8))
     assert lengths("context.md", many) == [
         "context.md has 8 active items: if everything is active, nothing is"
@@ -263,7 +266,7 @@ def test_what_is_to_be_done_and_the_keywords_are_no_facts_wherever_they_stand() 
     assert "To be done, outside of Open items (1):" in summary(data)
     assert "  Renew the certificate" in summary(data)
     assert revise(document, [FactChange("", old="port is 8000")], []) == [
-        "“Port is 8000 <!-- Ada -->” was taken out: it holds no more"
+        "“Port is 8000 <!-- Ada -->” was taken out of the facts"
     ], "what a comment says belongs to no fact's words"
 
 

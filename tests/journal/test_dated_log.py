@@ -125,9 +125,45 @@ def test_two_processes_never_share_a_log(tmp_path: Path) -> None:
 
 
 def test_the_length_is_said_when_it_is_off() -> None:
-    said = "x has 29 lines of a session of 60 messages; under 30 something may have been missed"
-    assert dated_log.length("x", b"line\n" * 29, 60) == said
-    assert dated_log.length("x", b"line\n" * 29, 59) == "", "a short session has a short log"
-    assert dated_log.length("x", b"line\n" * 30, 60) == ""
-    assert dated_log.length("x", b"line\n" * 150, 60) == ""
-    assert dated_log.length("x", b"line\n" * 151, 1) == "x has 151 lines; over 150 a log needs cutting"
+    said = "x has 29 lines; under 30 something may have been missed"
+    assert dated_log.length("x", b"line\n" * 29, quick=False) == said
+    assert dated_log.length("x", b"line\n" * 29, quick=True) == "", "a brief one was wanted"
+    assert dated_log.length("x", b"line\n" * 30, quick=False) == ""
+    assert dated_log.length("x", b"line\n" * 150, quick=False) == ""
+    for quick in (False, True):
+        assert (
+            dated_log.length("x", b"line\n" * 151, quick=quick)
+            == "x has 151 lines; over 150 a log needs cutting"
+        )
+
+
+def test_the_next_part_is_above_all_that_are_there_also_where_one_is_missing(tmp_path: Path) -> None:
+    there = place(tmp_path)
+    for name in ("2026-01-15.md", "2026-01-15-part5.md", "2026-01-14-part9.md"):
+        assert there.create("acme", name, data=b"# earlier\n")
+    assert write(there, {"acme": RECORD}, DAY) == {"acme": "2026-01-15-part6.md"}
+    log = (tmp_path / ".session-log/acme/2026-01-15-part6.md").read_text()
+    assert "See also: .session-log/acme/2026-01-15-part5.md\n" in log
+
+
+def test_nothing_of_what_a_log_records_is_cut(tmp_path: Path) -> None:
+    def long(letter: str) -> str:
+        return f"{letter}{' word' * 3_000} end of {letter}"
+
+    parts = [long(letter) for letter in "abcdefghi"]
+    record = Record(
+        parts[0],
+        [parts[1]],
+        [parts[2]],
+        [parts[3]],
+        [parts[4]],
+        [(parts[5], parts[6])],
+        origin=parts[7],
+        done=[Done(parts[8])],
+    )
+    there = place(tmp_path)
+    write(there, {"acme": record}, DAY)
+    log = (tmp_path / ".session-log/acme/2026-01-15.md").read_text()
+    assert [part[0] for part in parts if part not in log] == []
+    assert "…" not in log
+    assert says_done(there, DAY, parts[8])

@@ -79,6 +79,12 @@ def test_a_lesson_is_one_line_at_the_end_of_its_section(checkout: Checkout) -> N
         ({"signal": "medium", "text": "`load()` is called twice"}, "a file that was read in this session"),
         ({"signal": "medium", "text": "keep it out of tau/cli/root.py"}, "a file that was read"),
         ({"signal": "medium", "about_code": True}, "a file that was read in this session"),
+        ({"signal": "medium", "about_code": False, "text": "`f` is slow"}, "a file that was read in this"),
+        (
+            {"signal": "medium", "section": "Corrections", "text": "The handler of payments must retry"},
+            "It is not said whether this correction is about code (about_code true, with the files",
+        ),
+        ({"signal": "medium", "files": ["b.py"]}, "Not read in this session as it is now: b.py"),
         (
             {"signal": "medium", "about_code": True, "files": ["a.py", "b.py"]},
             "Not read in this session as it is now: b.py",
@@ -107,11 +113,13 @@ def test_a_correction_about_code_is_written_when_its_file_was_read(checkout: Che
     desk.backing = lambda files: (list(files), [])
     record(desk, "`load()` reads the file twice", "Code Observations", "medium", files=["a.py"])
     record(desk, "`pool.py` never closes its sockets", "Code Observations", files=["pool.py"])
-    record(desk, "no long mails", "Corrections", "medium")
+    record(desk, "the handler of payments must retry", "Learned Rules", "medium", files=["pay.py"])
+    record(desk, "no long mails", "Corrections", "medium", about_code=False)
     assert entries(checkout, "Code Observations") == [
         "`load()` reads the file twice",
         "`pool.py` never closes its sockets",
     ]
+    assert entries(checkout, "Learned Rules") == ["the handler of payments must retry"]
     assert entries(checkout, "Corrections") == ["no long mails"]
 
 

@@ -103,6 +103,50 @@ def test_the_offer_has_the_task_five_entries_and_what_is_open(checkout: Checkout
     assert "/work resume N" in offer
 
 
+@pytest.mark.parametrize(
+    "status",
+    ["Paused ✅", "**paused**, waits for Ann", "PAUSED.", "✅ in progress since Tuesday", "in_progress!"],
+)
+def test_work_is_known_by_the_first_word_of_its_status(checkout: Checkout, status: str) -> None:
+    checkout.write(".memory/session/a.md", f"# S\n\n**Status:** {status}\n**Current Task:** Fix A\n")
+    desk = checkout.desk()
+    (offer,) = desk.begin()
+    assert "Fix A  (a.md)" in offer
+    assert offer.splitlines()[1].startswith(
+        "  1. paused" if "aused" in status.casefold() else "  1. in-progress"
+    )
+
+
+@pytest.mark.parametrize("status", ["Done ✅", "__DONE__.", "done"])
+def test_what_says_done_and_no_more_goes(checkout: Checkout, status: str) -> None:
+    checkout.write(".memory/session/2026-01-05-a.md", f"# S\n\n- Status: {status}\n")
+    assert checkout.desk().begin() == []
+    assert files(checkout) == []
+
+
+def test_files_of_another_status_are_named_in_one_line_and_stay(checkout: Checkout) -> None:
+    said_of = {
+        "2026-01-05-a.md": "Status: blocked",
+        "2026-01-06-b.md": "Status: Done but for the tests",
+        "2026-01-07-c.md": "Status: pausedish",
+        "2026-01-08-d.md": "Nothing of that kind",
+    }
+    for name, line in said_of.items():
+        checkout.write(f".memory/session/{name}", f"# S\n\n{line}\n")
+        os.utime(checkout.memory / "session" / name, (int(name[8:10]), int(name[8:10])))
+    checkout.write(".memory/session/README.md", "# The form\n\n- Status: in-progress | paused | done\n")
+    desk = checkout.desk()
+    (line,) = desk.begin()
+    assert line == (
+        "4 files have another status in .memory/session, neither in-progress, paused nor done: "
+        "2026-01-08-d.md (none), 2026-01-07-c.md (pausedish), 2026-01-06-b.md (Done but for the tests), "
+        "2026-01-05-a.md (blocked); /work resume NAME takes one up"
+    )
+    assert len(files(checkout)) == 5
+    desk.sessions.resume("2026-01-05-a")
+    assert "Status: in-progress" in text(checkout, "2026-01-05-a.md")
+
+
 def test_a_file_that_is_too_large_to_be_read_is_said(checkout: Checkout) -> None:
     checkout.write(".memory/session/a.md", OPEN.format("paused", "Fix A", "", "x" * 10_000_000))
     desk = checkout.desk()
@@ -473,6 +517,17 @@ def test_forms_of_others_are_read_and_only_what_changes_is_changed(checkout: Che
     again = session_file.read("a.md", after)
     assert (again.status, again.last_active, again.task) == ("in-progress", "2026-08-12", "do it")
     assert again.log[-1].endswith("user: one")
+
+
+def test_a_numbered_log_goes_on_with_its_numbers(checkout: Checkout) -> None:
+    head = "# S\n\n- Status: paused\n\n## Log\n\n1. 2026-01-01 10:00 user: a\n"
+    path = checkout.write(".memory/session/a.md", head)
+    desk = checkout.desk()
+    desk.sessions.resume("a")
+    desk.sessions.note([*said("b"), *said("c")], called="x")
+    assert path.read_text().endswith(
+        f"{head[-30:]}2. 2026-08-12 09:05 user: b\n3. 2026-08-12 09:05 user: c\n"
+    )
 
 
 BLOCKS = [

@@ -55,7 +55,7 @@ def test_what_the_scans_find_is_written_as_one_change_and_the_session_is_done(ch
     wrapped = desk.apply_wrap(
         {
             "lessons": [
-                lesson("smaller changes", "Corrections", "correction"),
+                lesson("smaller changes", "Corrections", "correction", about_code=False),
                 lesson("mocks of the clock drift; freeze it", "Learned Rules", "struggle", tag="tests"),
                 lesson("one process a window, so that none blocks", "Project Notes", "decision"),
                 lesson("OLD"),
@@ -98,6 +98,7 @@ def test_what_the_scans_find_is_written_as_one_change_and_the_session_is_done(ch
         (lesson("x", scan="whim"), "There is no scan"),
         (lesson("x", tag="a]b"), "cannot be a tag"),
         (lesson("`f` is slow", "Corrections", "correction"), "a file that was read in this session"),
+        (lesson("The handler must retry", "Corrections", "correction"), "not said whether this correction"),
         (lesson("x", "Code Observations", "decision"), "a file that was read in this session"),
         (lesson("x", "Code Observations", files=["b.py"]), "Not read in this session as it is now: b.py"),
         (lesson("`f` is slow", "Learned Rules", "struggle"), "a file that was read in this session"),
@@ -229,8 +230,8 @@ def test_nothing_to_record_is_done_all_the_same(checkout: Checkout) -> None:
         desk.undo()
 
 
-def test_undoing_what_was_agreed_to_later_leaves_the_session_done(checkout: Checkout) -> None:
-    """The newest change is taken back then, which is not the one that the close made."""
+def test_undoing_what_was_agreed_to_later_opens_the_session_that_the_yes_set_done(checkout: Checkout) -> None:
+    """The newest change is taken back then, which is the one that set it done; the one before is not."""
     entries = "".join(f"- {name}\n" for name in ("one", "two", "three", "four"))
     checkout.write(".memory/long-term.md", f"## Preferences\n\n{entries}")
     desk = checkout.desk()
@@ -239,10 +240,13 @@ def test_undoing_what_was_agreed_to_later_leaves_the_session_done(checkout: Chec
     wrapped = desk.apply_wrap({"lessons": [lesson("short answers")], "prune": prune}, SESSION)
     assert wrapped.changed
     (question,) = wrapped.questions
-    assert question.carry_out()
     (log,) = (checkout.memory / "session").iterdir()
-    assert "again" not in desk.undo()
+    assert "Status: paused" in log.read_text()
+    assert question.carry_out()
     assert "Status: done" in log.read_text()
+    assert "is in progress again" in desk.undo()
+    assert "Status: in-progress" in log.read_text()
+    assert "again" not in desk.undo()
 
 
 def test_a_session_of_another_directory_is_not_set_back_by_its_name(checkout: Checkout) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tau.conversation.consent import LOST
 from tests.line.waiting import read_until
 
 if TYPE_CHECKING:
@@ -228,3 +229,21 @@ def test_what_waited_for_a_yes_is_said_when_the_input_ends(tau_env: TauEnv) -> N
         "Waits for your yes, since content from outside was in this session (read_file):\n"
         "    acme: new fact: Port 9"
     ) in done.stderr
+
+
+def test_a_change_of_memory_that_waited_is_said_when_the_input_ends(tau_env: TauEnv) -> None:
+    mine = tau_env.home / "config" / "tau" / "memory" / "mine.md"
+    mine.write_text("By hand.\n")
+    operation = {"file": "global/mine.md", "action": "delete", "sentence": "no longer true"}
+    side = tau_env.home / "side.json"
+    side.write_text(json.dumps([{"text": json.dumps({"operations": [operation]})}]))
+    tau_env.scripted({"text": "understood"}, more=f'side_script = "{side}"\n')
+    process = tau_env.start("chat", stderr=subprocess.STDOUT)
+    assert process.stdin is not None
+    process.stdin.write(b"hello\n/refine\n")
+    process.stdin.flush()
+    read_until(process, b"Waits for your yes: global/mine.md")
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert f"{LOST}\n    global/mine.md — no longer true\n" in said.decode()
+    assert mine.exists()

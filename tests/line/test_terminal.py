@@ -89,6 +89,23 @@ def test_the_way_back_has_the_name_that_was_given_and_the_configuration(
     assert "Messages: 2" in asked.stderr + asked.stdout
 
 
+@pytest.mark.parametrize("command", ["chat", "tui"])
+def test_the_way_back_leaves_instructions_out_where_they_were_left_out(
+    tau_env: TauEnv, terminal: Open, command: str
+) -> None:
+    tau_env.scripted({"text": "It is four."})
+    app = terminal(command, "--bare", "--name", "sums")
+    app.shows("❯")
+    app.send("What is 2+2?\r")
+    app.shows("It is four.")
+    if command == "tui":
+        app.ready()
+    app.send("/quit\r")
+    assert app.ended() == 0
+    said = app.bytes.decode("utf-8", "replace")
+    assert f"tau {command} --resume sums --bare" in ESCAPES.sub("", said).replace("\r\n", "\n")
+
+
 def test_the_way_back_is_by_id_where_the_name_belongs_to_another_directory(
     tau_env: TauEnv, chats: Chats
 ) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tau.memory.documents import Document
 from tau.memory.proposals import Checked, ProposalInvalid, check, parse
@@ -294,7 +296,11 @@ LONG = "".join(f"- rule number {number}\n" for number in range(10))
         (LONG, {"content": "".join(LONG.splitlines(keepends=True)[:4])}, "it would lose 6 of its 10 lines"),
         (LONG, {"content": "".join(LONG.splitlines(keepends=True)[:5])}, ""),
         (LONG, {"content": LONG.replace("- rule", "* **Rule**")}, ""),
-        (LONG, {"content": "word\n" * 10}, "it would lose 10 of its 10 lines"),
+        (
+            LONG,
+            {"content": "".join(f"a fact {number}\n" for number in range(10))},
+            "it would lose 10 of its 10 lines",
+        ),
         (LONG, {"action": "edit", "old": LONG[20:], "new": ""}, "it would lose"),
         ("a\n" * 6, {"content": "b"}, "it would lose 6 of its 6 characters"),
         ("one\nport 8000\n", {"content": "one\nport 9000"}, ""),
@@ -377,3 +383,42 @@ def test_what_came_with_tau_and_is_changed_is_not_called_so_any_more() -> None:
         there={"global/x.md": "---\nbuiltin: true\n---\na\n"},
     )
     assert found.wanted == {"global/x.md": b"b\n"}
+
+
+FACTS = [f"Fact {number} is about thing {number}." for number in range(8)]
+
+
+def lines_of(data: bytes | None) -> set[str]:
+    return {line for line in (data or b"").decode().splitlines() if line}
+
+
+@given(
+    held=st.lists(st.lists(st.sampled_from(FACTS), unique=True, min_size=1), min_size=1, max_size=3),
+    proposed=st.lists(
+        st.one_of(st.none(), st.lists(st.sampled_from(FACTS), unique=True, min_size=1)), min_size=5
+    ),
+    own=st.sets(st.integers(0, 2)),
+)
+def test_while_a_part_waits_no_line_is_neither_in_a_file_nor_in_what_waits(
+    held: list[list[str]], proposed: list[list[str] | None], own: set[int]
+) -> None:
+    names = [f"project/{number}.md" for number in range(5)]
+    there = {name: "".join(f"{line}\n" for line in lines) for name, lines in zip(names, held, strict=False)}
+    operations = []
+    for name, lines in zip(names, proposed, strict=False):
+        if lines is not None:
+            operations.append(operation(file=name, content="\n".join(lines)))
+        elif name in there:
+            operations.append(operation(file=name, action="delete"))
+    written = {
+        (names[each], document("project/x.md", there[names[each]]).digest) for each in own if each < len(held)
+    }
+    found = checked(*operations, there=dict(there), written=written)
+    at_once = {title: data for title, data in found.wanted.items() if title not in found.consent}
+    files = {title: data.encode() for title, data in there.items()} | at_once
+    before = set().union(*(lines_of(data.encode()) for data in there.values()))
+    if found.consent:
+        assert before <= set().union(*map(lines_of, files.values())), "only what adds was written"
+    accepted = files | {title: found.wanted[title] for title in found.consent}
+    meant = {title: data.encode() for title, data in there.items()} | found.wanted
+    assert accepted == meant

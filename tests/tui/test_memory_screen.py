@@ -14,8 +14,9 @@ import pytest
 
 from tau.config.settings import MemorySettings, Settings
 from tau.config.trust import Trust
+from tau.conversation.consent import LOST
 from tau.journal import rules_file
-from tau.memory import documents
+from tau.memory import documents, files
 from tau.memory.desk import Desk
 from tau.tui.early import keys_of
 from tau.tui.screens.help import HelpScreen
@@ -96,6 +97,20 @@ async def test_one_key_takes_back_what_was_just_remembered_once(start: Start, se
         await tau.pilot.press("ctrl+t")
         await tau.shows(NOTHING)
         assert [entry.undone for entry in Desk(settings).history().entries()] == [True]
+
+
+async def test_a_wait_for_another_process_is_said_in_the_status_row(
+    start: Start, settings_for: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "UNTOLD", 0.05)
+    settings = settings_for([remembers("build", "make"), {"text": "noted"}])
+    async with start(settings=settings) as tau:
+        await tau.turn("remember that")
+        with files.locked(Desk(settings).where()):
+            await tau.pilot.press("ctrl+t")
+            await tau.shows("Another tau writes memory; waiting…")
+        await tau.shows("removed project/build.md")
+        await tau.until(lambda: "waiting" not in tau.text(), "the status row is as before")
 
 
 async def test_each_notice_is_taken_back_once_the_newest_first(start: Start, settings_for: Make) -> None:
@@ -374,6 +389,78 @@ async def test_a_refused_undo_shows_the_edit_and_where_both_versions_are(
         await tau.send("/memory undo anyway")
         await tau.shows("your edit of project/build.md is kept")
         assert not build.exists()
+
+
+async def test_what_waits_is_shown_with_its_difference_and_accepted(start: Start, settings_for: Make) -> None:
+    operations = [
+        {"file": f"project/{name}.md", "action": "delete", "sentence": f"{name} is gone"}
+        for name in ("boat", "ship")
+    ]
+    settings = settings_for(side=[{"text": json.dumps({"operations": operations})}])
+    settings = msgspec.structs.replace(settings, memory=MemorySettings(refine="off"))
+    paths = [path(settings, f"project/{name}") for name in ("boat", "ship")]
+    for each in paths:
+        each.write_text(f"make {each.stem}\n")
+    async with start(settings=settings, size=(120, 40)) as tau:
+        await tau.turn("neither is there any more")
+        await tau.send("/refine")
+        await tau.shows("Waits for your yes: project/ship.md")
+        await opened(tau)
+        await tau.shows("▌ ? project/boat.md")
+        await tau.shows("your yes is for all 2 changes that wait")
+        assert "you wrote it, and it would be deleted" in tau.text()
+        assert "make boat" in tau.text()
+        assert "a accept" in tau.text()
+        await tau.pilot.press("down", "down", "a")
+        await tau.shows("a carries out what waits for your yes")
+        await tau.shows("▌ ? project/boat.md")
+        assert all(each.exists() for each in paths), "what is accepted is in sight first"
+        await tau.pilot.press("a")
+        await tau.shows("removed project/ship.md — ship is gone")
+        assert not any(each.exists() for each in paths)
+        assert "Waits for your yes" not in tau.text()
+        await tau.pilot.press("a")
+        await tau.shows("Nothing waits for your yes")
+        await tau.pilot.press("escape")
+        await back(tau)
+        await tau.shows("Ctrl+T takes it back")
+
+
+async def test_that_memory_was_refined_is_no_warning(start: Start, settings_for: Make) -> None:
+    settings = settings_for(side=[{"text": json.dumps({"operations": []})}])
+    settings = msgspec.structs.replace(settings, memory=MemorySettings(refine="off"))
+    async with start(settings=settings) as tau:
+        await tau.turn("thanks")
+        await tau.send("/refine")
+        await tau.shows("Memory stays as it is")
+        (row,) = [row for row in tau.screen.query(NoticeRow) if "Memory stays as it is" in row.source]
+        assert row.has_class("-info")
+
+
+@pytest.mark.terminal
+def test_what_refining_comes_to_is_said_at_leaving(tau_env: TauEnv, terminal: Open) -> None:
+    mine = tau_env.home / "config" / "tau" / "memory" / "mine.md"
+    mine.write_text("By hand.\n")
+    operation = {"file": "global/mine.md", "action": "delete", "sentence": "no longer true"}
+    side = tau_env.home / "side.json"
+    reads_on = {"text": "{}", "chunks": 2, "delay": 60}
+    side.write_text(json.dumps([{"text": json.dumps({"operations": [operation]})}, reads_on]))
+    tau_env.scripted({"text": "understood"}, more=f'side_script = "{side}"\n')
+    app = terminal("tui")
+    app.ready()
+    app.send("hello\r")
+    app.shows("understood")
+    app.send("/refine\r")
+    app.shows("Waits for your yes: global/mine.md")
+    app.send("/refine\r")
+    app.shows("Reading this session")
+    app.send("\x11")
+    assert app.ended() == 0
+    printed = app.tail().replace("\r\n", "\n")
+    assert "Memory was not refined: tau was left before that was over\n" in printed
+    assert f"{LOST}\n    global/mine.md — no longer true\n" in printed
+    assert printed.index(LOST) < printed.index("Resume this session with")
+    assert mine.exists()
 
 
 @pytest.mark.terminal

@@ -134,3 +134,20 @@ async def test_what_is_not_done_looks_like_a_refusal(
         (Desk(settings).where().memory / "rules.md").symlink_to(tmp_path / "elsewhere")
         await tau.send("/wrap yes")
         await tau.shows("! Not done, and it waits on: ")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize(
+    ("text", "offered"), [("wrap up", "/wrap saves"), ("load my acme context", "/load acme")]
+)
+async def test_what_a_phrase_offers_stands_below_the_message(
+    start: Start, closing: Callable[..., Settings], size: tuple[int, int], text: str, offered: str
+) -> None:
+    async with start(settings=closing(), size=size) as tau:
+        await tau.turn("first")
+        await tau.turn(text)
+        await tau.shows(offered)
+        rows = tau.text().splitlines()
+    (message,) = (number for number, row in enumerate(rows) if row.startswith(f" ▌ {text} ".rstrip()))
+    (offer,) = (number for number, row in enumerate(rows) if row.strip()[2:].startswith(offered))
+    assert message < offer

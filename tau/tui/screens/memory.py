@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, ClassVar, cast
+from collections.abc import Coroutine, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 from textual import on, work
@@ -17,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from tau.conversation import memories
+from tau.conversation.consent import WaitingChange
 from tau.conversation.state import MemoryFile, MemoryListing
 from tau.diff_reader import Diff, parse
 from tau.display import one_line
@@ -26,8 +27,14 @@ from tau.memory.entries import Entry
 from tau.tui.key_line import action_line
 from tau.tui.keys import bound, key_of, rebind
 from tau.tui.messages import RowChosen, RowReached
-from tau.tui.screens import memory_rows
-from tau.tui.screens.memory_lines import MemoryView, of_change, of_file, of_lines, why_not
+from tau.tui.screens import memory_changing, memory_rows
+from tau.tui.screens.memory_lines import (
+    MemoryView,
+    of_change,
+    of_file,
+    of_lines,
+    of_waiting,
+)
 from tau.tui.screens.memory_rows import Found, Thing, Told, key_of_row
 from tau.tui.screens.picker import CSS, NOTHING
 from tau.tui.widgets.filter_field import FilterField
@@ -35,7 +42,6 @@ from tau.tui.widgets.row_list import Row, RowList, Rows
 
 if TYPE_CHECKING:
     from tau.memory.desk import Desk
-    from tau.tui.app import TauApp
     from tau.tui.screens.chat import ChatScreen
 
 BESIDE_FROM_WIDTH = 100
@@ -44,6 +50,7 @@ BESIDE_FROM_WIDTH = 100
 DIFF_LINES = 4_000
 """Lines of a diff that are shown."""
 
+ACCEPT_HINT = "carries out what waits for your yes"
 UNDO_HINT = "undoes this change; only the newest one can be undone"
 
 
@@ -69,6 +76,7 @@ class MemoryScreen(ModalScreen[None]):
                 "memory-filter": "filter",
                 "memory-edit": "edit",
                 "memory-undo": "undo",
+                "memory-accept": "accept",
             },
             priority=["back", "memory", "other-side", "memory-filter"],
         )
@@ -209,6 +217,8 @@ class MemoryScreen(ModalScreen[None]):
         thing = self._thing
         if isinstance(thing, MemoryFile) and not thing.own:
             return [("memory-edit", "edit")]
+        if isinstance(thing, WaitingChange):
+            return [("memory-accept", "accept")]
         if isinstance(thing, Entry) and self._newest is not None and thing.id == self._newest.id:
             return [("memory-undo", "undo")]
         return []
@@ -235,6 +245,8 @@ class MemoryScreen(ModalScreen[None]):
             )
             if thing.id not in self._diffs:
                 self._read_diff(thing)
+        elif isinstance(thing, WaitingChange):
+            self._view.show(of_waiting(thing, len(self._listing.waiting) - 1))
         else:
             self._view.show(of_lines(thing.lines if thing else ()))
 
@@ -326,27 +338,43 @@ class MemoryScreen(ModalScreen[None]):
             self._show(cursor=self._listing.changes.index(newest))
             self._say(f"{key_of(self._chat.keys, 'memory-undo')} {UNDO_HINT}")
         elif not self._busy:
-            self._chat.run_worker(self._undo(newest), group="memory")  # it goes on when this screen is left
+            self._do(self._undo(newest))
 
-    async def _undo(self, entry: Entry) -> None:
-        from tau.journal import rules_file
-
-        self._busy = True
-        try:
-            undone = await self._chat.conversation.change_memory(lambda desk: desk.undo(entry.id))
-        except TauError as error:
-            await self._chat.notice(memories.not_undone(error), "warning")
-            self._trouble[entry.id] = why_not(error, memories.UNDO_ANYWAY)
-            said = error.message
+    async def _undo(self, entry: Entry) -> str:
+        said, trouble = await memory_changing.undo(self._chat, entry)
+        if trouble:
+            self._trouble[entry.id] = trouble
         else:
-            lines = rules_file.told(undone)
-            await self._chat.notice("\n".join(lines))
             self._trouble.pop(entry.id, None)
-            said = "; ".join(line.strip() for line in lines[1:])
-            said = f"Undone: {said}"
-        finally:
-            self._busy = False
-        await self._look_again(said)
+        return said
+
+    def _do(self, work: Coroutine[Any, Any, str]) -> None:
+        """Change memory, and show what there is then; it goes on when this screen is left."""
+
+        async def do() -> None:
+            self._busy = True
+            try:
+                said = await work
+            finally:
+                self._busy = False
+            await self._look_again(said)
+
+        self._chat.run_worker(do(), group="memory")
+
+    def action_accept(self) -> None:
+        """Carry out what waits for the person's yes, with the cursor on it; else bring the cursor there."""
+        waiting = self._listing.waiting
+        if not waiting:
+            self._say("Nothing waits for your yes")
+        elif not isinstance(self._thing, WaitingChange):
+            self._of_changes = False
+            self._read(False)
+            if self._filtering:
+                self.action_back()
+            self._show(cursor=1)  # under its heading, which is the first one
+            self._say(f"{key_of(self._chat.keys, 'memory-accept')} {ACCEPT_HINT}")
+        elif not self._busy:
+            self._do(memory_changing.accept(self._chat))
 
     def action_edit(self) -> None:
         """Open the file under the cursor in the person's editor."""
@@ -354,36 +382,16 @@ class MemoryScreen(ModalScreen[None]):
         if isinstance(thing, MemoryFile) and thing.own:
             self._say(f"tau never writes {one_line(thing.title)}; change it as any file of the project")
         elif isinstance(thing, MemoryFile) and not self._busy:
-            self._chat.run_worker(self._edit(thing), group="memory")
+            self._do(memory_changing.edit(self._chat, thing))
         elif isinstance(thing, Told) and not thing.needs_look:
             self._say("/goal TEXT sets another goal")
-
-    async def _edit(self, file: MemoryFile) -> None:
-        from tau.tui.editor import edit_file
-
-        conversation, said = self._chat.conversation, ""
-        self._busy = True
-        try:
-            before = await conversation.look_at_memory(lambda desk: memories.on_disk(desk, file.title))
-            try:
-                await edit_file(cast("TauApp", self._chat.app), Path(file.path))
-            except TauError as error:
-                said = error.line()
-            after = await conversation.change_memory(lambda desk: memories.on_disk(desk, file.title))
-            if done := await _on_thread(file.title, before, after):
-                await self._chat.notice(done)
-            said = said or done or f"{one_line(file.title)} is as it was"
-        except TauError as error:
-            said = error.line()
-        finally:
-            self._busy = False
-        await self._look_again(said)
 
     async def _look_again(self, said: str) -> None:
         """Show what there is now, with the cursor where it was, and say what was done."""
         try:
             listing = await self._chat.conversation.look_at_memory(memories.overview)
-            self._listing = replace(listing, work_log=self._listing.work_log)
+            waiting = await self._chat.conversation.waiting_changes()
+            self._listing = replace(listing, work_log=self._listing.work_log, waiting=waiting)
         except TauError as error:
             said = error.line()
         if not self.is_current:
@@ -397,12 +405,6 @@ class MemoryScreen(ModalScreen[None]):
         self._show(cursor=there)
         self.call_after_refresh(self._list.show_cursor)
         self._say(said)
-
-
-async def _on_thread(title: str, before: bytes | None, after: bytes | None) -> str:
-    import asyncio
-
-    return await asyncio.to_thread(memories.edited, title, before, after)
 
 
 def _diff(desk: Desk, entry: Entry) -> Diff | None:

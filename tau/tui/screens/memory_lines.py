@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
+from tau.conversation.consent import WaitingChange
 from tau.conversation.state import MemoryFile
 from tau.diff_reader import Diff, parse
 from tau.display import one_line, visible
@@ -94,6 +95,20 @@ def of_change(head: Sequence[str], diff: Diff | None, trouble: Sequence[str | Di
         return Stacked([*parts, *(_drawn(diff, width) if diff is not None else ())])
 
     return lay_out
+
+
+def of_waiting(change: WaitingChange, others: int) -> LayOut:
+    """A change that waits for the person's yes: why, and what it would do.
+
+    Args:
+        change: The change.
+        others: How many wait with it.
+    """
+    head = [change.title, change.sentence, f"waits for your yes: {change.reason}"]
+    if others:
+        head.append(f"your yes is for all {others + 1} changes that wait")
+    diff = parse(change.difference)
+    return of_change(head if diff else [*head, *change.difference.splitlines()], diff)
 
 
 def of_lines(lines: Sequence[str]) -> LayOut:

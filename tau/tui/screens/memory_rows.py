@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tau.conversation.consent import WaitingChange
 from tau.conversation.state import MemoryFile, MemoryListing
 from tau.display import one_line
 from tau.input.fuzzy import Match, ranked
@@ -30,7 +31,7 @@ class Told:
     needs_look: bool = False
 
 
-Thing = MemoryFile | Entry | Told
+Thing = MemoryFile | Entry | WaitingChange | Told
 Found = tuple[Thing, Match]
 
 _PLAIN = Match(0, ())
@@ -42,6 +43,7 @@ def files(listing: MemoryListing, typed: str) -> list[Found | str]:
         best = ranked(typed, listing.files, _called, limit=len(listing.files), others=_others)
         return [(file, lies) for file, lies in best]
     groups: Sequence[tuple[str, Sequence[Thing]]] = (
+        ("Waits for your yes", listing.waiting),
         ("Needs a look", [Told((problem,), needs_look=True) for problem in listing.problems]),
         ("Goal", [Told((listing.goal[0].removeprefix("goal: "), *listing.goal[1:]))] if listing.goal else []),
         ("This project", [file for file in listing.files if file.title.startswith("project/")]),
@@ -83,6 +85,8 @@ def row(found: Found, width: int, *, in_groups: bool) -> Row:
     thing, lies = found
     if isinstance(thing, Told):
         return Row(one_line(thing.lines[0]), left="! " if thing.needs_look else "")
+    if isinstance(thing, WaitingChange):
+        return Row(thing.title, left="? ", note=thing.sentence, note_at=width)
     if isinstance(thing, Entry):
         right = " · ".join([*([thing.mark] if thing.mark else []), when(thing.at.isoformat())])
         return Row(
@@ -108,6 +112,8 @@ def key_of_row(entry: Found | str | Thing | None) -> str:
     thing = entry[0] if isinstance(entry, tuple) else entry
     if isinstance(thing, MemoryFile):
         return f"file {thing.title}"
+    if isinstance(thing, WaitingChange):
+        return f"waits {thing.title}"
     return f"change {thing.id}" if isinstance(thing, Entry) else str(thing)
 
 
@@ -134,6 +140,8 @@ def _title(thing: Thing, *, in_groups: bool) -> str:
     """What stands in the column of names; nothing for what has no such column."""
     if isinstance(thing, Told):
         return ""
+    if isinstance(thing, WaitingChange):
+        return thing.title
     if isinstance(thing, Entry):
         return _changed(thing)
     return _called(thing).partition("/")[2] if in_groups and not thing.own else _called(thing)

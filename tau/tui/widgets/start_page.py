@@ -77,7 +77,7 @@ class StartPage(Widget):
         if state is not None and model is not None:
             named = one_line(model.model_id)
             lines = [Content.assemble((LABEL, QUIET), named, (f"  {one_line(model.provider)}", QUIET))]
-            said, style = [model.why, model.advice], QUIET
+            said, style = [model.why or f"named by [models.{model.role}]", model.advice], QUIET
         else:
             lines = []
             problem = state.model_problem if state else ""
