@@ -35,16 +35,25 @@ def lines(where: MemoryPlaces, settings: Settings, goal: Goal | None, used: Sequ
     left = [each for each in there if (each.title, each.digest) not in same and not _came_with_tau(each)]
     kept = _goal(other, settings.directory)
     hidden: list[str] = []
+    # A folder that a person makes has no record of whose it is, and would be passed over itself.
+    first = "" if where.project.is_dir() else "`tau init`, then "
     if kept and (goal is None or goal.text != kept):
-        folder, to = (_shown(each.project / goals.GOALS) for each in (other, where))
-        hidden.append(f"the goal “{one_line(kept, 60)}” in {folder} (/goal sets it here, or copy it to {to})")
+        text, folder, to = one_line(kept, 60), _shown(other.project / goals.GOALS), _shown(where.project)
+        way = f"/goal sets it here, or {first}copy that folder into {to}"
+        hidden.append(f"the goal “{text}” in {folder} ({way})")
     scopes: Sequence[tuple[Scope, str]] = (("project", "of this project"), ("global", "of every project"))
     for scope, of in scopes:
         if count := sum(each.scope == scope for each in left):
             folder, to = (_shown(each.folder(scope)) for each in (other, where))
             them, files = ("it", "file") if count == 1 else ("them", "files")
-            hidden.append(f"{count:,} {files} {of} in {folder} (copy {them} to {to} to take {them} over)")
-    return [f"Not used here, since {_shown(where.root)} is: {'; '.join(hidden)}"] if hidden else []
+            if scope == "project":
+                way = f"{first}copy {them} into {to}"
+            else:
+                way = f"copy {them} into {'' if where.shared.is_dir() else 'a new folder '}{to}"
+            hidden.append(f"{count:,} {files} {of} in {folder} ({way})")
+    if not hidden:
+        return []
+    return [f"Not used here, since {_shown(where.root)} is, and how to take it over: {'; '.join(hidden)}"]
 
 
 def _came_with_tau(document: Document) -> bool:

@@ -255,7 +255,7 @@ def _after(
     before = document.data if document else None
     if before is not None and _body(content) == _body(before.decode("utf-8-sig", "replace")):
         return before
-    return writing.whole(content, before, origin=origin, keep_origin=True)
+    return writing.whole(content, before, origin=origin)
 
 
 def _meant(operation: Operation, there: Mapping[str, Document]) -> Operation:

@@ -201,7 +201,7 @@ def _planned(
         came = one_line(claim.origin, 200)
         doubts.append(f"it repeats {_label(claim.title)}, noted after content that is not yours: {came}")
     origin = one_line(writing.united(*(claim.origin for claim in said), origin), _LONGEST_ORIGIN)
-    data = writing.whole(content, now, origin=origin, keep_origin=True)
+    data = writing.whole(content, now, origin=origin)
     if now is not None and not replace and data != now:
         first = writing.first_line(now)
         raise MemoryRefused(

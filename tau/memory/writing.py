@@ -46,23 +46,22 @@ def check(content: str, *, there: str = "") -> None:
         raise MemoryRefused("The content is empty but for its front matter", "give the text as well")
 
 
-def whole(content: str, before: bytes | None, *, origin: str, keep_origin: bool) -> bytes:
+def whole(content: str, before: bytes | None, *, origin: str) -> bytes:
     """A file's bytes for a content that `check` let pass.
 
     The keys of the file that is there stay, those that the content brings are put over them. Only this says
-    that a file came with tau or from outside: a content that claims it of itself does not.
+    that a file came with tau or from outside: a content that claims it of itself does not. An origin stays.
 
     Args:
         content: The text, with front matter of its own or not.
         before: The file as it is; None when there is none.
         origin: Where the content came from when it came from outside, names with commas between them.
-        keep_origin: Whether what the file says of its origin still holds, beside that.
     """
     kept = front_matter(_text(before))[0] if before is not None else {}
     brought, body = _parted(content)
     marks = (BUILTIN, ORIGIN)
     keys = {key: value for key, value in (kept | brought).items() if key not in marks}
-    if came := united(kept.get(ORIGIN, "") if keep_origin else "", origin):
+    if came := united(kept.get(ORIGIN, ""), origin):
         keys[ORIGIN] = came
     text = _block(keys) + body.rstrip() + "\n"
     if before and before.count(b"\n") == before.count(b"\r\n") > 0:

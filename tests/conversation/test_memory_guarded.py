@@ -20,6 +20,7 @@ from tau.conversation.state import MemoryListing, OpenRequest
 from tau.events import ApprovalAsked, Decision, NoticeRecord, ToolUseStarted, TurnEnd, TurnEvent, from_line
 from tau.memory import files, remembering
 from tau.memory.files import locked
+from tau.memory.places import SHARED, make_project
 from tau.memory.remembering import Remembered
 from tests.conversation.conftest import Bench, say
 from tests.conversation.test_images import png
@@ -331,11 +332,17 @@ async def test_what_a_workspace_hides_is_told_with_the_way_to_take_it_over(bench
     new = desk(bench).where()
     assert new.workspace
     told = (
-        f"Not used here, since {workspace} is: the goal “ship 1.0” in {old.project}/goals "
-        f"(/goal sets it here, or copy it to {new.project}/goals); "
-        f"1 file of this project in {old.memory} (copy it to {new.memory} to take it over); "
-        f"1 file of every project in {old.shared} (copy it to {new.shared} to take it over)"
+        f"Not used here, since {workspace} is, and how to take it over: the goal “ship 1.0” in "
+        f"{old.project}/goals (/goal sets it here, or copy that folder into {new.project}); "
+        f"1 file of this project in {old.memory} (copy it into {new.memory}); "
+        f"1 file of every project in {old.shared} (copy it into {new.shared})"
     )
+    first = told.replace("copy that", "`tau init`, then copy that")
+    first = first.replace(f"copy it into {new.memory}", f"`tau init`, then copy it into {new.memory}")
+    first = first.replace(f"into {new.shared}", f"into a new folder {new.shared}")
+    assert desk(bench).standing().notices[-1] == first, "a folder without its record would not be used"
+    make_project(desk(bench).where(), {SHARED: None})
+    new.shared.mkdir(exist_ok=True)
     async with bench.open() as conversation:
         await conversation.model_ready()
         await until(lambda: told in conversation.state.tool_problems)
@@ -343,7 +350,7 @@ async def test_what_a_workspace_hides_is_told_with_the_way_to_take_it_over(bench
         assert told in await ask(conversation, "/memory")
     shutil.copy(old.shared / "style.md", new.shared)
     shutil.copy(old.memory / "known.md", new.memory)
-    shutil.copytree(old.project / "goals", new.project / "goals", dirs_exist_ok=True)
+    shutil.copytree(old.project / "goals", new.project / "goals")
     async with bench.open() as conversation:
         assert await ask(conversation, "/goal") == ["goal: ship 1.0"]
         assert not any("Not used" in line for line in await ask(conversation, "/memory"))
