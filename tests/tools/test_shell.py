@@ -81,12 +81,15 @@ def without_time(shown: str) -> str:
 
 
 class Running:
-    """A call on a thread of its own."""
+    """A call on a thread of its own, whose command has written ``begun``."""
 
-    def __init__(self, context: ToolContext, command: str, **more: Any) -> None:
-        self.agent: Agent = agent_with(shell.tools(context), ("shell", {"command": command, **more}))
+    def __init__(self, context: ToolContext, command: str) -> None:
+        going = context.directory / "going"
+        command = f"echo begun; : > going; {command}"
+        self.agent: Agent = agent_with(shell.tools(context), ("shell", {"command": command}))
         self._thread = threading.Thread(target=self.agent, args=("go",), daemon=True)
         self._thread.start()
+        until(going.exists)
 
     def join(self) -> dict[str, Any]:
         self._thread.join(DEADLINE)
@@ -134,8 +137,7 @@ def test_it_runs_in_the_working_directory_with_the_environment_of_tau(
 
 
 def test_a_command_that_is_killed_from_outside(context: ToolContext, marker: str) -> None:
-    running = Running(context, "echo begun; exec sleep 300")
-    until(lambda: alive(marker))
+    running = Running(context, "exec sleep 300")
     os.kill(alive(marker)[0], signal.SIGTERM)
     result = running.join()
     assert result["status"] == "success"
@@ -370,9 +372,8 @@ def test_secrets_are_masked_in_the_result_and_in_the_file(context: ToolContext) 
 
 
 def test_a_process_in_the_background_goes_on_until_it_is_stopped(context: ToolContext, marker: str) -> None:
-    began = time.monotonic()
-    shown = run(context, "sleep 300 & echo started")
-    assert time.monotonic() - began < 5
+    named = "until grep -q sleep /proc/$!/comm; do sleep 0.01; done"
+    shown = run(context, f"sleep 300 & {named}; echo started")
     (pid,) = alive(marker)
     assert shown.startswith(
         f"started\n[1 process still running in the background: sleep ({pid}). Stopped at the latest when"
@@ -429,12 +430,10 @@ STUBBORN = {
 
 @pytest.mark.parametrize("command", STUBBORN.values(), ids=STUBBORN.keys())
 def test_cancelling_leaves_no_process(context: ToolContext, marker: str, command: str) -> None:
-    running = Running(context, f"echo begun; {command}")
-    expected = 1 if command in (STUBBORN["python"], STUBBORN["a flood"]) else 2
+    running = Running(context, command)
     if "while" not in command:
+        expected = 1 if command in (STUBBORN["python"], STUBBORN["a flood"]) else 2
         until(lambda: len(alive(marker)) >= expected)
-    else:
-        until(lambda: alive(marker))
     result, seconds = running.cancel()
     assert not alive(marker)
     assert seconds < 3
@@ -457,10 +456,12 @@ def test_cancelling_ends_a_process_that_dropped_its_environment(context: ToolCon
 
 
 def test_a_cancelled_task_leaves_no_process(context: ToolContext, marker: str) -> None:
+    command = "trap '' TERM; : > going; sleep 300"
+
     async def cancel() -> None:
-        agent = agent_with(shell.tools(context), ("shell", {"command": "trap '' TERM; sleep 300"}))
+        agent = agent_with(shell.tools(context), ("shell", {"command": command}))
         task = asyncio.create_task(agent.invoke_async("go"))
-        while not alive(marker):
+        while not (context.directory / "going").exists():
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.wait({task}, timeout=DEADLINE)
