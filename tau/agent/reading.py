@@ -123,12 +123,13 @@ class ContextReading:
 
     def _overhead_chars(self) -> int:
         """Characters of the system prompt and of the tools, which every request has."""
-        tools = len(self._agent.tool_names)
+        # `Agent.tool_names` would bring every schema into its normal form first.
+        registry = self._agent.tool_registry
+        tools = len(registry.registry) + len(registry.dynamic_tools)
         if self._overhead[0] != tools:
-            specs = self._agent.tool_registry.get_all_tool_specs()
-            chars = len(json.dumps(specs, default=str)) + len(self._agent.system_prompt or "")
-            self._overhead = tools, chars
-        return self._overhead[1]
+            specs = registry.get_all_tool_specs()
+            self._overhead = tools, len(json.dumps(specs, default=str))
+        return self._overhead[1] + len(self._agent.system_prompt or "")
 
 
 def _bounded(chars_a_token: float) -> float:
