@@ -65,6 +65,11 @@ class Refined(Bench):
         scope, _, name = title.partition("/")
         return (where.shared if scope == "global" else where.memory) / name
 
+    def refines_after(self, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have it refine by itself, after so many turns."""
+        monkeypatch.setattr(refining, "TURNS", turns)
+        self.refine = "auto"
+
     def proposes(self, *answers: Sequence[dict[str, str]], **step: Any) -> None:
         """Have the side model answer with operations, one answer after the other."""
         self.side = [{"text": json.dumps({"operations": list(each)}), **step} for each in answers]
@@ -877,8 +882,7 @@ async def test_it_begins_by_itself_after_enough_turns_and_then_rests(
 async def test_it_rests_although_it_changed_nothing_and_says_nothing(
     bench: Refined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refining, "TURNS", 2)
-    bench.refine = "auto"
+    bench.refines_after(2, monkeypatch)
     bench.proposes([])
     async with bench.open() as conversation:
         await talk(conversation, 2)
@@ -892,8 +896,7 @@ async def test_it_rests_although_it_changed_nothing_and_says_nothing(
 async def test_it_rests_in_every_window_although_it_changed_nothing_and_much_was_remembered(
     bench: Refined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refining, "TURNS", 1)
-    bench.refine = "auto"
+    bench.refines_after(1, monkeypatch)
     bench.desk.remember("first", "A first fact.", replace=False, origin="")
     bench.proposes([])
     async with bench.open() as conversation:
@@ -951,8 +954,7 @@ async def idle(conversation: Conversation) -> None:
 async def test_what_was_not_read_to_its_end_is_made_up_after_the_rest(
     bench: Refined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refining, "TURNS", 2)
-    bench.refine = "auto"
+    bench.refines_after(2, monkeypatch)
     bench.side = [{"text": "I would rather not."}, {"text": "{}", "chunks": 2, "delay": 60}]
     async with bench.open() as conversation:
         await talk(conversation, 2)
@@ -996,8 +998,7 @@ async def test_a_compaction_that_nothing_was_learned_from_is_read_in_the_next_ru
 async def test_what_was_said_while_it_read_counts_as_not_read(
     bench: Refined, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refining, "TURNS", 2)
-    bench.refine = "auto"
+    bench.refines_after(2, monkeypatch)
     bench.proposes([])
     async with bench.open() as conversation:
         await talk(conversation, 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from tau.conversation import Conversation
 from tau.journal.work_desk import WorkDesk
 from tests.conftest import TauEnv
 from tests.conversation.conftest import say
-from tests.conversation.test_work_log import files, log, status
+from tests.conversation.test_work_log import files, log, status, written
 from tests.conversation.test_wrap import LEARNED, Logged, has_memory, lines, logged, part
 from tests.conversation.test_wrap_consent import reads_a_file
 
@@ -186,11 +185,7 @@ def test_a_process_that_ends_before_the_yes_leaves_work_that_is_offered(tau_env:
     assert chat.stdin is not None
     chat.stdin.write(b"read it\n/wrap\n")
     chat.stdin.flush()
-    until = time.monotonic() + 30
-    while not (there := files(tau_env.directory)) or "wrapped up: " not in there[0].read_text():
-        assert time.monotonic() < until, "the session was never wrapped up"
-        time.sleep(0.01)
-    (file,) = there
+    file = written(tau_env.directory, "wrapped up: ")
     if end == "kill":
         chat.kill()
     chat.stdin.close()

@@ -612,16 +612,23 @@ def checkout(tau_env: TauEnv) -> TauEnv:
     return tau_env
 
 
+def written(root: Path, words: str) -> Path:
+    """The file of the session that a process below `root` logs, once it has the words."""
+    until = time.monotonic() + 30
+    while not (there := files(root)) or words not in there[0].read_text():
+        assert time.monotonic() < until, f"the log never had: {words}"
+        time.sleep(0.01)
+    (file,) = there
+    return file
+
+
 def begun(env: TauEnv) -> subprocess.Popen[bytes]:
     """A chat in the middle of its first turn, whose request is in the log."""
     chat = env.start("chat", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert chat.stdin is not None
     chat.stdin.write(b"Fix the job\n")
     chat.stdin.flush()
-    until = time.monotonic() + 30
-    while not (there := files(env.directory)) or "user: Fix the job" not in there[0].read_text():
-        assert time.monotonic() < until, "the request was never logged"
-        time.sleep(0.01)
+    written(env.directory, "user: Fix the job")
     return chat
 
 

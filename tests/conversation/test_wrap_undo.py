@@ -31,6 +31,13 @@ def closing(*contexts: dict[str, Any], memory: dict[str, Any]) -> dict[str, Any]
     return {"text": json.dumps({"memory": memory, "session_log": {"contexts": list(contexts)}})}
 
 
+def asks_also_of_memory(bench: Logged) -> None:
+    """Have a save bring a fact and a lesson from a page, so that both wait for a yes."""
+    reads_a_file(bench)
+    tea = {"scan": "preference", "section": "Preferences", "text": "Likes tea"}
+    bench.side = [closing(part("acme", facts=[{"text": "Port is 9000"}]), memory={"lessons": [tea]})]
+
+
 async def test_a_save_whose_end_cannot_be_noted_is_said_to_be_made(
     bench: Logged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,9 +138,7 @@ async def test_memory_that_a_yes_changed_is_named_too(bench: Logged) -> None:
     long_term = has_memory(bench)
     before = long_term.read_bytes()
     bench.has("acme")
-    reads_a_file(bench)
-    tea = {"scan": "preference", "section": "Preferences", "text": "Likes tea"}
-    bench.side = [closing(part("acme", facts=[{"text": "Port is 9000"}]), memory={"lessons": [tea]})]
+    asks_also_of_memory(bench)
     async with bench.open() as conversation:
         await say(conversation, "Read the page")
         await lines(conversation, "/wrap acme")
@@ -151,9 +156,7 @@ ENDED = "What waited for your yes was asked with a save that was taken back, so 
 async def test_an_undo_ends_what_its_save_has_asked_also_of_memory(bench: Logged) -> None:
     long_term = has_memory(bench)
     before = long_term.read_bytes()
-    reads_a_file(bench)
-    tea = {"scan": "preference", "section": "Preferences", "text": "Likes tea"}
-    bench.side = [closing(part("acme", facts=[{"text": "Port is 9000"}]), memory={"lessons": [tea]})]
+    asks_also_of_memory(bench)
     async with bench.open() as conversation:
         await say(conversation, "Read the page")
         await lines(conversation, "/wrap new acme")
