@@ -86,7 +86,10 @@ def _read(command: str, depth: int, left: _Allowance) -> Reading:
         return Reading(guesses(command), (*reasons, "runs too many commands"))
     guessed = True
     if script is not None or size <= _LONGEST_COMPUTED:
-        sketch = shell_tree.sketch(command)
+        try:
+            sketch = shell_tree.sketch(command)
+        except Unclear as problem:
+            return Reading(guesses(command), (*reasons, str(problem)))
         guessed = not sketch.whole
         if script is None:
             commands = sketch.commands

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from time import thread_time
 from typing import TYPE_CHECKING
 
 from tau.gate.shell_words import PLAIN, Token, Unclear, scan
@@ -47,6 +48,9 @@ _REASONS = {
     "special_variable_name": "",
     "subscript": "",
 }
+_SECONDS = 0.25
+"""Seconds of the processor that a command may take; one of 32 kB that is no riddle takes a tenth of it."""
+
 _WORDS = frozenset({"word", "string", "raw_string", "concatenation", "number"})
 _NO_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 _DECLARATIONS = frozenset({"declaration_command", "unset_command"})
@@ -81,10 +85,23 @@ class Sketch:
 
 
 def sketch(command: str) -> Sketch:
-    """What a command would run, read with tree-sitter."""
+    """What a command would run, read with tree-sitter.
+
+    Raises:
+        Unclear: It takes too long to be read, as some take time that grows with the square of their length.
+    """
     source = command.encode()
-    root = _parser().parse(source).root_node
-    return _Walk(command, source).over(root)
+    parser = _parser()
+    ends = thread_time() + _SECONDS
+    try:
+        # Asked on its way, it lets other threads in as well.
+        tree = parser.parse(
+            lambda offset, _: source[offset:], progress_callback=lambda _, __: thread_time() > ends
+        )
+    except ValueError:
+        parser.reset()
+        raise Unclear("takes too long to be read") from None
+    return _Walk(command, source).over(tree.root_node)
 
 
 @cache

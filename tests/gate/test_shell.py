@@ -874,6 +874,7 @@ def test_nothing_is_covered_when_nothing_is_approved() -> None:
         ("f() { ls; }", "defines a function"),
         ("", "runs nothing"),
         ("ls " + "x" * 40_000, "is longer than 32 kB"),
+        ("a@" * 16_000, "takes too long to be read"),
         ("ls | python", "python runs what it reads"),
         ("hash -p x ls", "hash changes how later commands run"),
         ("ls |", "cannot be parsed"),
