@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-EXTRAS := embedded
+EXTRAS := embedded,web
 CONSTRAINTS := constraints.txt
 
 .DEFAULT_GOAL := help

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import termios
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -67,6 +69,26 @@ class Terminal:
 
     def send(self, keys: str) -> None:
         self.process.send(keys.encode())
+
+    def pour(self, keys: str, *, without_end: bool = False) -> threading.Event:
+        """Have this typed as fast as it is taken, without end over and over; the event stops it."""
+        fd = os.dup(self.process.child_fd)
+        os.set_blocking(fd, False)
+        stop = threading.Event()
+        pours = threading.Thread(target=self._pour, args=(fd, keys.encode(), without_end, stop), daemon=True)
+        pours.start()
+        return stop
+
+    def _pour(self, fd: int, keys: bytes, without_end: bool, stop: threading.Event) -> None:
+        left = keys
+        while left and not (stop.is_set() or self.process.closed):
+            try:
+                left = left[os.write(fd, left[:4096]) :]
+            except BlockingIOError:
+                time.sleep(0.001)
+            if not left and without_end:
+                left = keys
+        os.close(fd)
 
     def press(self, key: str) -> None:
         """Answer the question on the screen: a key counts with a moment before and after it."""

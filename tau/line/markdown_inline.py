@@ -22,6 +22,9 @@ _ADDRESS = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>")
 _MAYBE_ADDRESS = re.compile(r"<[^\s<>]*>?\Z")
 _MAYBE_ENTITY = re.compile(r"&#?\w*\Z")
 
+_MOST_OPEN = 100
+"""Runs of emphasis marks that are open at a time; what follows more of them waits for its paragraph's end."""
+
 BOLD = Style(bold=True)
 DIM = Style(dim=True)
 _PLAIN = Style()
@@ -154,6 +157,8 @@ def _pair(
     open_runs: list[tuple[str, int, int, bool]], run: str, place: int, can_open: bool, can_close: bool
 ) -> bool:
     """Pair a run of emphasis marks with the one it closes, or keep it; False when that is no plain case."""
+    if len(open_runs) == _MOST_OPEN:
+        return False
     same = [entry for entry in open_runs if entry[0] == run[0]]
     if can_close and same:
         _, length, _, both = same[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
+from itertools import accumulate
 
 from rich.cells import cell_len, chop_cells, split_graphemes
 from rich.color import ColorSystem
@@ -222,10 +223,11 @@ class MarkdownStream:
         The last one may still grow unless the text is `whole`.
         """
         plain = text.plain
-        for start, end in _words(plain, self._said):
+        spans = list(_words(plain, self._said))
+        words = text.divide([self._said, *(end for _, end in spans)])[1:]  # at once: each would copy the text
+        for (start, end), word in zip(spans, words, strict=False):  # nothing is behind the last one
             if end == len(plain) and not whole:
                 return
-            word = text[start:end]
             if plain[start] == "\n":
                 self._end(block)
             elif plain[start] == " ":
@@ -246,14 +248,13 @@ class MarkdownStream:
             self._write(self._drawn(self._gap))
         room = max(1, limit - self._column - gap)
         if cells > room:
-            place = 0
-            for number, piece in enumerate(chop_cells(word.plain, room)):
+            pieces = word.divide(accumulate(map(len, chop_cells(word.plain, room))))
+            for number, piece in enumerate(filter(None, pieces)):
                 if number:
                     self._new_line()
                     self._start_line(block)
-                self._write(self._drawn(word[place : place + len(piece)]))
-                self._column += cell_len(piece)
-                place += len(piece)
+                self._write(self._drawn(piece))
+                self._column += cell_len(piece.plain)
         else:
             self._write(self._drawn(word))
             self._column += gap + cells

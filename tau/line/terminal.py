@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,6 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
@@ -33,6 +33,7 @@ from tau.line.person import QUIET_SECONDS, Surroundings
 from tau.line.prompt_completion import PromptCompleter
 from tau.line.prompt_history import DirectoryHistory
 from tau.line.prompt_keys import PromptKeys
+from tau.line.terminal_input import TerminalInput
 from tau.line.toolbar import toolbar
 
 _ESCAPE_WAIT = 0.1
@@ -64,7 +65,7 @@ class EditingTerminal:
     edits = True
 
     def __init__(self, around: Surroundings) -> None:
-        self._input = create_input(sys.stdin)
+        self._input = TerminalInput(sys.stdin)
         drawn_on = sys.stdout if sys.stdout.isatty() else sys.stderr
         if not drawn_on.isatty():
             raise UsageError(
@@ -196,6 +197,8 @@ class EditingTerminal:
         def read() -> None:
             nonlocal flush
             take(self._input.read_keys())
+            if self._input.closed:  # the terminal is gone, which not every process is told that it had
+                signal.raise_signal(signal.SIGHUP)
             if flush is not None:
                 flush.cancel()
             flush = loop.call_later(_ESCAPE_WAIT, lambda: take(self._input.flush_keys()))
@@ -238,7 +241,8 @@ class _Answer:
             return False
         if pressed.key == Keys.ControlM:
             self.given.set_result(self._typed)
-        elif pressed.key == Keys.BracketedPaste:
+        elif pressed.key == Keys.BracketedPaste:  # nor does what comes right behind it answer
+            self._quiet_until = monotonic() + QUIET_SECONDS
             return False
         elif pressed.key == Keys.ControlH and self._typed:
             width = get_cwidth(self._typed[-1])

@@ -59,16 +59,13 @@ def run(
         gc.disable()  # until everything is imported: see tau.tui.memory
         asked = ask(os.environ, ending) if settings.tui.theme in ("auto", "ansi") else None
         try:
-            from textual.drivers import linux_driver
-
             from tau.tui.app import TauApp
-            from tau.tui.terminal_keys import use
+            from tau.tui.driver import TerminalDriver
         finally:
             answer = asked.listen() if asked is not None else Answer(None, "")
         request = replace(request, can_ask=True)
         app = TauApp(settings, request, warnings, light=answer.light, typed=answer.typed)
-        app.driver_class = driver or app.driver_class
-        use(linux_driver)
+        app.driver_class = driver or TerminalDriver
         asyncio.run(_run(app, mouse=settings.tui.mouse))
     return app.exit_code
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on, work
 from textual.app import App
 from textual.binding import BindingType
-from textual.events import Event, Key
+from textual.events import Event, InputEvent, Key
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
@@ -23,6 +23,7 @@ from tau.tui.looks import Looks
 from tau.tui.messages import EndApp
 from tau.tui.remembered import Remembered
 from tau.tui.screens.chat import ChatScreen
+from tau.tui.screens.over import ScreenOver
 from tau.tui.theme import variables_for
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class TauApp(App[None]):
         last_line: What is printed once the terminal is restored.
         unsent: The texts that were written and not sent, printed then, too.
         editing: Whether the person's editor has the terminal.
+        told_to_end: Whether a signal came that ends the app.
         when_mounted: Called when the screen has been taken over.
     """
 
@@ -82,6 +84,7 @@ class TauApp(App[None]):
         self.last_line = ""
         self.unsent: list[str] = []
         self.editing = False
+        self.told_to_end = False
         self.when_mounted: Callable[[], None] | None = None
         self.keys = in_force(settings.keys)
         rebind(self, self.keys)
@@ -91,6 +94,7 @@ class TauApp(App[None]):
         self._begun = False
         self._leaving = False
         self._ended = False
+        self._hung_up = False
         self._chat_screen: ChatScreen | None = None
         self._early = Early(
             typed, at_once=self.keys["leave"], line_ends=self.keys["send"] + self.keys["newline"]
@@ -124,9 +128,16 @@ class TauApp(App[None]):
             await self._take(event)
 
     async def _take(self, event: Event) -> None:
-        """Give an event to whoever has the focus, which a letter brings to the prompt."""
-        if isinstance(event, Key) and self._chat_screen is not None and self.screen is self._chat_screen:
-            self._chat_screen.before_key(event)
+        """Give an event to whoever has the focus, which a letter brings to the prompt.
+
+        A screen over the conversation is given it when it is there as a whole.
+        """
+        if isinstance(event, InputEvent) and self._chat_screen is not None:
+            screen = self.screen
+            if isinstance(screen, ScreenOver):
+                await screen.is_there()
+            elif isinstance(event, Key) and screen is self._chat_screen:
+                self._chat_screen.before_key(event)
         await super().on_event(event)
 
     async def on_descendant_focus(self) -> None:
@@ -212,6 +223,11 @@ class TauApp(App[None]):
         """End by a signal; before the app is on the screen, once it is. False when it has ended already."""
         if self.editing and number == signal.SIGINT:  # Ctrl+C was meant for the editor
             return True
+        self.told_to_end = True
+        if number == signal.SIGHUP:  # the terminal's end is told twice: by the signal, and by what is read
+            if self._hung_up:
+                return True
+            self._hung_up = True
         return self.post_message(EndApp(128 + number))
 
     def _handle_exception(self, error: Exception) -> None:

@@ -10,6 +10,8 @@ from textual import _xterm_parser
 from textual.events import Key, Paste
 from textual.message import Message
 
+from tau.input.burst import Burst, is_pasted
+
 _PASTE, _PASTED = _xterm_parser.BRACKETED_PASTE_START, _xterm_parser.BRACKETED_PASTE_END
 _LEAST = 3
 """Characters at the end of what came that are waited with for the rest of a mark; fewer can be a key."""
@@ -29,6 +31,8 @@ class TerminalKeys(_xterm_parser.XTermParser):
 
     - everything between the marks of a paste is text: an escape in it ended the paste, and what followed was
       taken for keys that a person pressed;
+    - a paste without marks is one, too, where it is too much at once for keys: each of its characters was a
+      key, and each took as long as one;
     - Alt with Enter is a key of its own where the terminal tells it by an escape before it;
     - a letter with Alt is no letter: it stood in the text, and nothing that it is bound to happened;
     - an escape that a key follows a moment later is the key Esc: both were taken for one key with Alt, for as
@@ -42,6 +46,7 @@ class TerminalKeys(_xterm_parser.XTermParser):
     def __init__(self, debug: bool = False, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(debug)
         self._clock = clock
+        self._burst = Burst(clock)
         self._escape_at: float | None = None  # when what came ended with an escape
         self._pasted: list[str] | None = None
         self._rest = ""  # the beginning of a mark, or what may be one
@@ -49,7 +54,11 @@ class TerminalKeys(_xterm_parser.XTermParser):
     def feed(self, data: str) -> Iterable[Message]:
         """What these characters say, behind those before; the empty string is the end."""
         if not data:
+            yield from self._end_burst()
             yield from super().feed(data)
+            return
+        if self._belongs_to_burst(data):
+            yield from self._end_sequence()
             return
         if self._came_alone(data):
             yield from self._end_sequence()
@@ -72,6 +81,31 @@ class TerminalKeys(_xterm_parser.XTermParser):
                 if found:
                     yield from self._end_sequence()
                     self._pasted = []
+
+    def tick(self) -> Iterable[Message]:
+        """What is known now that nothing more has come for a while."""
+        if self._burst.is_over:
+            yield from self._end_burst()
+        yield from super().tick()
+
+    def _belongs_to_burst(self, data: str) -> bool:
+        """Whether these characters are of a paste without marks; then they are kept for its end."""
+        data = self._rest + data
+        unmarked = data if self._burst.is_open else data.partition(_PASTE)[0]
+        if self._pasted is not None or not (self._burst.is_open or is_pasted(unmarked)):
+            return False
+        self._burst.take(data)
+        self._rest, self._escape_at = "", None
+        return True
+
+    def _end_burst(self) -> Iterable[Message]:
+        if self._burst.is_open:
+            gathered = self._burst.end()
+            if gathered.reports:
+                yield from super().feed(gathered.reports)
+            yield Paste(gathered.text.replace("\x00", ""))
+            if gathered.enter:
+                yield from super().feed(gathered.enter)
 
     def _came_alone(self, data: str) -> bool:
         """Whether the escape before is a key of its own, with these characters behind it."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import re
 import signal
 import stat
+import struct
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +25,7 @@ from tau.line.pastes import Pastes
 from tau.line.toolbar import toolbar
 from tau.models.info import ModelInfo
 from tests.conversation.test_images import png
+from tests.terminal import SECONDS
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -108,6 +114,82 @@ def test_lines_typed_by_a_terminal_that_marks_no_paste_are_one_message(tau_env: 
     opened.send("\r")
     answers(opened, 1)
     assert said(tau_env) == ["first\nsecond\nthird\n"]
+
+
+UNMARKED = "".join(
+    f"line {number:,} of a paste that the terminal does not mark\r" for number in range(20_000)
+)
+
+
+def test_a_large_paste_without_marks_folds_and_goes_out_whole(tau_env: TauEnv, chat: Chat) -> None:
+    opened = chat()
+    opened.send("look: ")
+    opened.shows("look:")
+    began = time.monotonic()
+    opened.pour(UNMARKED)
+    opened.shows("look: [Pasted text #1 · 20,001 lines]")
+    assert time.monotonic() - began < 10, "as keys it takes minutes"
+    opened.send("\r")
+    answers(opened, 1)
+    assert said(tau_env) == ["look: " + UNMARKED.replace("\r", "\n")]
+
+
+def test_keys_that_pile_up_are_no_paste(tau_env: TauEnv, chat: Chat) -> None:
+    opened = chat()
+    opened.send("a long line " + "\x1b[D\x1b[C" * 300 + "\x7f" * 300 + "a short one\r")
+    answers(opened, 1)
+    assert said(tau_env) == ["a short one"]
+
+
+def test_a_long_line_with_enter_behind_it_is_sent(tau_env: TauEnv, chat: Chat) -> None:
+    """As where a program types a message and sends it."""
+    opened = chat()
+    opened.send("word " * 300 + "\r")
+    answers(opened, 1)
+    assert said(tau_env) == ["word " * 300]
+
+
+def test_a_paste_without_marks_during_a_turn_is_in_the_next_prompt(tau_env: TauEnv, chat: Chat) -> None:
+    tau_env.scripted({"text": "word " * 200, "chunks": 200, "delay": 0.02}, {"text": "Yes."})
+    opened = chat()
+    opened.send("go\r")
+    opened.shows("word word")
+    opened.pour(UNMARKED)
+    opened.shows("❯ [Pasted text #1 · 20,001 lines]")
+    assert said(tau_env) == ["go"]
+
+
+def test_a_signal_ends_the_chat_while_keys_pour_in(tau_env: TauEnv, chat: Chat) -> None:
+    opened = chat()
+    stop = opened.pour("\x1b[C\x1b[D" * 1_000, without_end=True)
+    opened.quiet(1)
+    opened.process.kill(signal.SIGTERM)
+    opened.until(lambda: termios.tcgetattr(opened.process.child_fd)[3] & termios.ICANON, "the prompt is left")
+    stop.set()
+    assert opened.ended() == 143
+
+
+def test_a_silent_turn_without_a_terminal_ends_although_no_signal_tells_it(tau_env: TauEnv) -> None:
+    """As where it is no child of the terminal's shell."""
+    tau_env.scripted({"text": "word word", "chunks": 2, "delay": 600})
+    tau_env.environ["PROMPT_TOOLKIT_NO_CPR"] = "1"
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    chat = tau_env.start("chat", stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+    os.close(slave)
+    drawn = b""
+    while "❯".encode() not in drawn:
+        drawn += os.read(master, 65_536)
+    os.write(master, b"go\r")
+    end = time.monotonic() + SECONDS
+    while not tau_env.requests.exists():
+        assert time.monotonic() < end, "the turn"
+        time.sleep(0.05)
+    os.close(master)
+    try:
+        assert chat.wait(SECONDS), "it failed, and is gone"
+    finally:
+        chat.kill()
 
 
 def test_messages_typed_during_a_turn_stay_messages(tau_env: TauEnv, chat: Chat) -> None:

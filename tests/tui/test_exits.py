@@ -32,6 +32,33 @@ async def test_a_defect_is_logged_and_said_in_one_line(
     assert any(record.exc_info for record in caplog.records)
 
 
+async def test_a_defect_keeps_what_was_written(start: Start, settings_for: Callable[..., Settings]) -> None:
+    settings = settings_for()
+
+    def fail() -> None:
+        message = "a defect"
+        raise RuntimeError(message)
+
+    ended: list[TauApp] = []
+
+    async def write_and_fail() -> None:
+        async with start(settings=settings) as tau:
+            ended.append(tau.app)
+            await tau.pilot.press(*"what I was at")
+            tau.app.call_later(fail)
+            await tau.until(lambda: not tau.app.is_running, "ended")
+
+    with pytest.raises(RuntimeError):
+        await write_and_fail()
+    (app,) = ended
+    assert app.unsent == ["what I was at"]
+    if app.conversation is not None:
+        await app.conversation.close()
+    app.close_kept()
+    async with start(settings=settings) as tau:
+        await tau.until(lambda: tau.app.screen_stack[0].query_one("#left-draft").display, "the draft is kept")
+
+
 async def test_leaving_in_the_middle_of_a_turn(start: Start) -> None:
     async with start([{"text": "w " * 400, "chunks": 400, "delay": 0.05}]) as tau:
         await tau.send("go")

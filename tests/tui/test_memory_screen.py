@@ -178,7 +178,7 @@ async def test_a_rule_that_is_taken_back_says_that_its_lesson_is_in_force_nowher
     async with start(settings=settings, size=(200, 40)) as tau:
         await tau.turn("hi")
         await tau.screen.conversation.change_memory(
-            lambda desk: rules_file.add(desk, "Never guess", of=lesson)
+            lambda desk, _: rules_file.add(desk, "Never guess", of=lesson)
         )
         await tau.pilot.press("ctrl+t")
         await tau.shows("removed project/rules.md")

@@ -536,6 +536,21 @@ async def test_a_paste_right_after_a_letter_follows_it_into_the_draft(start: Sta
         assert answers == []
 
 
+async def test_a_paste_is_said_and_a_letter_behind_it_is_no_answer(start: Start) -> None:
+    async with start(size=(80, 24)) as tau:
+        question, answers = await put(tau, offers=PATTERN)
+        paste, letter = events.Paste("done"), events.Key("y", "y")
+        paste.time = question._quiet_until + 1
+        letter.time = paste.time + QUIET_SECONDS
+        question._lines.post_message(paste)
+        question._lines.post_message(letter)
+        await tau.until(lambda: tau.screen.prompt.text == "doney", "the draft")
+        assert question.held_answer == ""
+        assert answers == []
+        question._lines.post_message(events.Paste(""))
+        await tau.shows("what you paste goes into the draft")
+
+
 async def test_an_app_that_stood_still_takes_no_late_letter_for_one_alone(start: Start) -> None:
     async with start(size=(80, 24)) as tau:
         _, answers = await put(tau, offers=PATTERN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pty
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tau.tui.enter_key import BURST_SECONDS
+from tau.tui.widgets.letter_answers import QUIET_SECONDS, WRITING_SECONDS
 from tests.conftest import TAU
 from tests.terminal import SECONDS, Open, Terminal
 
@@ -311,6 +313,81 @@ def test_keys_that_arrive_at_once_keep_their_order(tau_env: TauEnv, terminal: Op
         app.until(lambda: len(tau_env.sent()) > len(got), "the request")
         got.append(tau_env.sent()[-1]["messages"][-1]["content"][-1]["text"])
         assert got[-1] == sent
+
+
+UNMARKED = "".join(
+    f"line {number:,} of a paste that the terminal does not mark\r" for number in range(20_000)
+)
+
+
+def test_a_large_paste_without_marks_folds_and_is_sent_whole(tau_env: TauEnv, terminal: Open) -> None:
+    tau_env.scripted({"text": "the answer"})
+    app = terminal("tui")
+    app.ready()
+    app.send("look: ")
+    app.shows("look:")
+    began = time.monotonic()
+    app.pour(UNMARKED)
+    app.shows("❯ look: [Pasted text #1 · 20,001\u00a0lines]")
+    assert time.monotonic() - began < 10, "as keys it takes minutes"
+    app.send("\r")
+    app.shows("the answer")
+    (request,) = tau_env.sent()
+    assert request["messages"][-1]["content"][-1]["text"] == "look: " + UNMARKED.replace("\r", "\n")
+
+
+def test_a_paste_without_marks_answers_no_question(tau_env: TauEnv, terminal: Open) -> None:
+    call = {"name": "shell", "input": {"command": "touch made; sleep 0"}, "id": "t1"}
+    tau_env.scripted({"tools": [call]}, {"text": "All done."})
+    app = terminal("tui")
+    app.ready()
+    app.send("go\r")
+    app.shows("shell asks to run")
+    app.quiet(QUIET_SECONDS * 2)
+    app.pour(UNMARKED + "y")
+    app.shows("what you paste goes into the draft")
+    app.quiet(WRITING_SECONDS)
+    assert not (tau_env.directory / "made").exists()
+    app.press("n")
+    app.shows("All done.")
+    app.shows("❯ [Pasted text #1 · 20,001\u00a0lines]")
+
+
+@pytest.mark.parametrize("keys", ["\x1b[A\x1b[B", "\x1b[<35;10;10M\x1b[<35;40;12M", UNMARKED])
+def test_a_signal_ends_the_app_while_keys_pour_in(tau_env: TauEnv, terminal: Open, keys: str) -> None:
+    tau_env.scripted({"text": "the answer"})
+    app = terminal("tui")
+    app.ready()
+    app.send("a draft")
+    app.shows("❯ a draft")
+    stop = app.pour(keys * (1 if keys == UNMARKED else 1_000), without_end=True)
+    app.quiet(1)
+    began = time.monotonic()
+    os.kill(app.process.pid, signal.SIGTERM)
+    app.until(lambda: b"\x1b[?1049l" in app.bytes, "the screen is left")
+    assert time.monotonic() - began < 10, "what waits is little"
+    stop.set()
+    assert app.ended() == 143
+    assert "Not sent: a draft" in app.tail()
+
+
+@pytest.mark.parametrize("pours", [False, True])
+def test_an_app_without_a_terminal_ends_although_no_signal_tells_it(tau_env: TauEnv, pours: bool) -> None:
+    """As one does that is no child of the terminal's shell."""
+    tau_env.scripted({"text": "the answer"})
+    master, slave = pty.openpty()
+    app = tau_env.start("tui", stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+    os.close(slave)
+    drawn = b""
+    while b"Ready" not in drawn:
+        drawn += os.read(master, 65_536)
+    if pours:
+        os.write(master, UNMARKED.encode()[:4_000])
+    os.close(master)
+    try:
+        assert app.wait(SECONDS), "it failed, and is gone"
+    finally:
+        app.kill()
 
 
 def test_a_second_window_reads_along_and_takes_over(tau_env: TauEnv, terminal: Open) -> None:

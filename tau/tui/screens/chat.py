@@ -73,6 +73,16 @@ if TYPE_CHECKING:
     from tau.tui.history_search import HistorySearch
 
 
+LOW_BELOW = 12
+"""Rows of the screen below which the header and the empty rows give way."""
+
+MOST_PROMPT = 10
+"""Rows of the prompt at most."""
+
+LEAST_CHAT = 1
+"""Rows of the chat that a prompt of several rows leaves."""
+
+
 class ChatScreen(Screen[None]):
     """One conversation on the screen."""
 
@@ -170,7 +180,20 @@ class ChatScreen(Screen[None]):
         # Textual waits a whole frame before the first repaint by this timer, and for none after it: begun
         # here, that frame is over by the time that the first letter is typed.
         self._update_timer.resume()
-        self.screen_layout_refresh_signal.subscribe(self, lambda _: self.state_view.show_way_out())
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._laid_out())
+
+    def _laid_out(self) -> None:
+        self._fit_prompt()
+        self.state_view.show_way_out()
+
+    def _fit_prompt(self) -> None:
+        """Give the prompt no more rows than there are: it scrolls, and the status row stays in sight."""
+        others = [part for part in self.displayed_children if part.styles.overlay == "none"]
+        taken = sum(part.styles.margin.height for part in others)
+        taken += sum(part.outer_size.height for part in others if part.id not in ("middle", "prompt-box"))
+        box = self.query_one("#prompt-box", PromptBox)
+        room = self.size.height - taken - box.gutter.height - LEAST_CHAT
+        self.prompt.styles.max_height = max(1, min(MOST_PROMPT, room))
 
     # Parts -------------------------------------------------------------------------------------
 
@@ -295,6 +318,7 @@ class ChatScreen(Screen[None]):
     def _changed(self) -> None:
         if self.prompt.is_typed:  # by keys that came at once behind the one that leaves
             self.telling.stay()
+        self.prompt.call_after_refresh(self.prompt.scroll_cursor_visible)  # a row more than Textual knew of
         self.kept.keep()
         self.completion.changed()
 
@@ -467,8 +491,10 @@ class ChatScreen(Screen[None]):
         self.side.turn()
 
     def on_resize(self, event: Resize) -> None:
-        """Fold the events pane on a narrow screen."""
+        """Fold the events pane on a narrow screen, and do without the header on a low one."""
         self.side.arrange()
+        self.set_class(event.size.height < LOW_BELOW, "-low")
+        self.prompt.call_after_refresh(self.prompt.scroll_cursor_visible)
 
     async def _on_layout(self, message: Layout) -> None:
         """Have a widget laid out that asked for it; Textual calls its own handler after this one."""

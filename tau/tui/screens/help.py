@@ -16,7 +16,6 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
 from textual.geometry import Size
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -25,6 +24,7 @@ from tau.config.keys import listed
 from tau.conversation.commands import COMMANDS
 from tau.input.fuzzy import fold
 from tau.tui.keys import Keys, bound, rebind
+from tau.tui.screens.over import ScreenOver
 from tau.tui.screens.picker import AROUND, CSS, PART
 from tau.tui.widgets.filter_field import FilterField
 from tau.tui.widgets.key_row import KeyRow
@@ -66,7 +66,7 @@ Group = tuple[str, Sequence[tuple[str, str]]]
 """A heading, and names with what they mean."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(ScreenOver[None]):
     """The keys in force and the commands, below or beside each other as there is room.
 
     Args:

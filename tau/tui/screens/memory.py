@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from tau.conversation import memories
@@ -36,6 +35,7 @@ from tau.tui.screens.memory_lines import (
     of_waiting,
 )
 from tau.tui.screens.memory_rows import Found, Thing, Told, key_of_row
+from tau.tui.screens.over import ScreenOver
 from tau.tui.screens.picker import CSS, NOTHING
 from tau.tui.widgets.filter_field import FilterField
 from tau.tui.widgets.row_list import Row, RowList, Rows
@@ -54,7 +54,7 @@ ACCEPT_HINT = "carries out what waits for your yes"
 UNDO_HINT = "undoes this change; only the newest one can be undone"
 
 
-class MemoryScreen(ModalScreen[None]):
+class MemoryScreen(ScreenOver[None]):
     """Shows memory and changes it: files or changes in a list, and the one under the cursor beside it.
 
     Args:
@@ -374,7 +374,7 @@ class MemoryScreen(ModalScreen[None]):
             self._show(cursor=1)  # under its heading, which is the first one
             self._say(f"{key_of(self._chat.keys, 'memory-accept')} {ACCEPT_HINT}")
         elif not self._busy:
-            self._do(memory_changing.accept(self._chat))
+            self._do(memory_changing.accept(self._chat, waiting))
 
     def action_edit(self) -> None:
         """Open the file under the cursor in the person's editor."""

@@ -16,6 +16,7 @@ from tau.memory.entries import Entry
 from tau.tui.screens.memory_lines import why_not
 
 if TYPE_CHECKING:
+    from tau.conversation.consent import WaitingChange
     from tau.conversation.state import Refused
     from tau.tui.app import TauApp
     from tau.tui.screens.chat import ChatScreen
@@ -26,7 +27,9 @@ async def undo(chat: ChatScreen, entry: Entry) -> tuple[str, Sequence[str | Diff
     from tau.journal import rules_file
 
     try:
-        undone = await chat.conversation.change_memory(lambda desk: desk.undo(entry.id))
+        undone = await chat.conversation.change_memory(
+            lambda desk, given_up: desk.undo(entry.id, given_up=given_up)
+        )
     except TauError as error:
         await chat.notice(memories.not_undone(error), "warning")
         return error.message, why_not(error, memories.UNDO_ANYWAY)
@@ -35,9 +38,9 @@ async def undo(chat: ChatScreen, entry: Entry) -> tuple[str, Sequence[str | Diff
     return f"Undone: {'; '.join(line.strip() for line in lines[1:])}", ()
 
 
-async def accept(chat: ChatScreen) -> str:
-    """Carry out what waits for the person's yes. Returns what is said of it in a line."""
-    result = await chat.conversation.command("/refine accept")
+async def accept(chat: ChatScreen, listed: Sequence[WaitingChange]) -> str:
+    """Carry out what is listed as waiting for the person's yes. Returns what is said of it in a line."""
+    result = await chat.conversation.accept_changes(listed)
     if isinstance(result, Said):
         await chat.notice("\n".join(result.lines))
         return "; ".join(line.strip() for line in result.lines)
@@ -57,7 +60,7 @@ async def edit(chat: ChatScreen, file: MemoryFile) -> str:
             await edit_file(cast("TauApp", chat.app), Path(file.path))
         except TauError as error:
             said = error.line()
-        after = await conversation.change_memory(lambda desk: memories.on_disk(desk, file.title))
+        after = await conversation.change_memory(lambda desk, _: memories.on_disk(desk, file.title))
         if done := await asyncio.to_thread(memories.edited, file.title, before, after):
             await chat.notice(done)
     except TauError as error:

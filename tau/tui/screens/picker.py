@@ -12,7 +12,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -20,6 +19,7 @@ from tau.display import one_line
 from tau.tui.fit import folded, shorten_end
 from tau.tui.keys import bound, in_use, rebind
 from tau.tui.messages import RowChosen, RowReached
+from tau.tui.screens.over import ScreenOver
 from tau.tui.widgets.filter_field import FilterField
 from tau.tui.widgets.key_row import KeyRow
 from tau.tui.widgets.row_list import Row, RowList, Rows
@@ -71,7 +71,7 @@ def room_for_lines(height: int, parts: int, *, clear_prompt: bool = False) -> in
     return max(1, height - AROUND - PART * parts - prompt)
 
 
-class FilterPicker(ModalScreen[Result | None], Generic[Entry, Result]):
+class FilterPicker(ScreenOver[Result | None], Generic[Entry, Result]):
     """A list that is narrowed by typing; it lies over the conversation.
 
     A subclass says what is in it (`found`), how a row looks (`row`) and what comes of a choice (`choose`).

@@ -11,12 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tau.conversation.state import Prompt, PromptListing
 from tau.tui.keys import bound, in_use, rebind
 from tau.tui.messages import RowChosen
+from tau.tui.screens.over import ScreenOver
 from tau.tui.screens.picker import CSS, room_for_lines
 from tau.tui.widgets.key_row import KeyRow
 from tau.tui.widgets.row_list import Row, RowList, Rows
@@ -29,7 +29,7 @@ WIDEST = 100
 ReadOn = Callable[[PromptListing], Awaitable[PromptListing]]
 
 
-class RewindPicker(ModalScreen[Prompt | None]):
+class RewindPicker(ScreenOver[Prompt | None]):
     """Chooses one of the person's messages; the result is that, or None.
 
     Args:

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -26,6 +25,7 @@ from tau.tui.history import turns_of
 from tau.tui.keys import Keys, bound, rebind
 from tau.tui.known_session import Known
 from tau.tui.messages import RowChosen, RowReached
+from tau.tui.screens.over import ScreenOver
 from tau.tui.screens.picker import CSS, LIST_ACTIONS, NOTHING
 from tau.tui.session_list import Entry, SessionList, id_of
 from tau.tui.session_rename import SessionRename
@@ -71,7 +71,7 @@ class Chosen:
     words: str = ""
 
 
-class SessionPicker(ModalScreen[Chosen | None]):
+class SessionPicker(ScreenOver[Chosen | None]):
     """Chooses a session, and a message of it where that was searched for; the result is that, or None.
 
     Args:

@@ -97,6 +97,11 @@ class LetterAnswers(Vertical):
         if held is not None and held.is_printable:
             self._write(held)
 
+    def take_pasted(self, event: events.Paste) -> None:
+        """A paste belongs to the draft, with the letter before it and the keys that follow it."""
+        self.write_held()
+        self._go_on_writing(event)
+
     def _begin_to_hold(self, event: events.Key) -> None:
         self._held = event
         self._hold(event)
@@ -123,7 +128,10 @@ class LetterAnswers(Vertical):
 
     def _write(self, event: events.Key) -> None:
         """A key belongs to the draft, and so do those that follow it."""
+        self._go_on_writing(event)
+        self.letters_changed(written=event.is_printable)
+
+    def _go_on_writing(self, event: events.Key | events.Paste) -> None:
         if self._quiet_until < inf:
             self._quiet_until = event.time + WRITING_SECONDS
         self.post_message(TypedOn(event))
-        self.letters_changed(written=event.is_printable)

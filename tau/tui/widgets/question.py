@@ -19,7 +19,7 @@ from tau.events import ApprovalAsked, Decision
 from tau.tui.fit import folded, shorten_middle, spread
 from tau.tui.key_line import in_words
 from tau.tui.keys import Keys, bound, by_key, done_by, rebind
-from tau.tui.messages import Answered, LinesMoved, TypedOn
+from tau.tui.messages import Answered, LinesMoved
 from tau.tui.widgets.call_lines import CallLines, OfferLines, marked
 from tau.tui.widgets.diff import DiffLines, counts
 from tau.tui.widgets.filter_field import Field
@@ -349,8 +349,9 @@ class Question(LetterAnswers):
     def on_paste(self, event: events.Paste) -> None:
         """A paste is never an answer: it goes into the draft."""
         event.stop()
-        self.write_held()
-        self.post_message(TypedOn(event))
+        self.take_pasted(event)
+        self._note = "what you paste goes into the draft"
+        self._draw_around()
 
     @on(Input.Submitted)
     def _reason_given(self, event: Input.Submitted) -> None:
