@@ -15,6 +15,7 @@ import click
 from tau.cli.options import load_settings, shared_options
 from tau.cli.output import say, tell
 from tau.display import one_line, visible
+from tau.errors import UsageError
 
 if TYPE_CHECKING:
     from tau.config.settings import Settings
@@ -172,7 +173,14 @@ def export(
     from tau.sessions.export_file import write_export
     from tau.sessions.export_parts import TextOut
 
-    chosen = form or SUFFIXES.get(output.suffix.lower() if output is not None else "", "markdown")
+    chosen = form or SUFFIXES.get(output.suffix.lower() if output is not None else "", "")
+    if not chosen:
+        if output is not None and output.suffix:
+            raise UsageError(
+                f"An export is named .md, .html or .json, and {one_line(output.name)} is not",
+                "--format says the form whatever the file is called",
+            )
+        chosen = "markdown"
     with _record(everywhere=everywhere) as record, _opened(record, session) as reader:
 
         def write(out: TextOut) -> ExportReport:

@@ -117,9 +117,10 @@ class Catalog:
     def _unindexed(self, query: ListQuery) -> list[SessionSummary]:
         if not query.fold_chains:
             return self.store.summaries(query)
-        every = structs.replace(query, limit=EVERYTHING, offset=0, fold_chains=False)
-        everything = self.store.summaries(every)
-        return list(fronts(everything))[query.offset :][: query.limit]
+        every = structs.replace(query, limit=EVERYTHING, offset=0, fold_chains=False, exclude=None)
+        folded = fronts(self.store.summaries(every))
+        found = [summary for summary in folded if summary.session_id != query.exclude]
+        return found[query.offset :][: query.limit]
 
     def problems(self) -> dict[str, str]:
         """Why sessions are not listed although they are there, by id: those that cannot be read."""

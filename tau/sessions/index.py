@@ -365,7 +365,8 @@ def where_of(query: ListQuery, table: str = "s") -> tuple[str, list[str]]:
         parts.append(f"{table}.id != ?")
         values.append(query.exclude)
     if query.fold_chains:
-        wanted, more = where_of(replace(query, fold_chains=False), "later")
+        # Also behind one that is not listed itself: that one stands for it.
+        wanted, more = where_of(replace(query, fold_chains=False, exclude=None), "later")
         parts.append(
             f"({table}.continued_by = '' OR NOT EXISTS (SELECT 1 FROM sessions later"  # noqa: S608 - constants
             f" WHERE later.id = {table}.continued_by AND (later.updated_at, later.id) >"

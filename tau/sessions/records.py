@@ -176,8 +176,9 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
         one_shots: Also one-shots.
         include_unlisted: Also one-shots, sessions without messages, and those whose beginning was not copied
             to its end.
-        fold_chains: Leave out a session that stands behind a newer one of the listing, which continues it.
-            The catalog does this; a store that is asked itself lists all of them.
+        fold_chains: Leave out a session that stands behind a newer one of the listing, which continues it;
+            also behind the one that is excluded. The catalog does this; a store that is asked itself lists
+            all of them.
     """
 
     directory: str | None = None

@@ -235,6 +235,21 @@ def test_export_replaces_a_file_only_by_force(recorded: TauEnv, tmp_path: Path) 
     assert os.listdir(tmp_path) == ["kept.md"]
 
 
+def test_an_ending_that_says_no_form_is_refused(recorded: TauEnv, tmp_path: Path) -> None:
+    done = recorded.run("sessions", "export", "older", "-o", str(tmp_path / "kills.pdf"))
+    assert done.returncode == 2
+    assert done.stderr == (
+        "tau: An export is named .md, .html or .json, and kills.pdf is not"
+        " (--format says the form whatever the file is called)\n"
+    )
+    assert os.listdir(tmp_path) == []
+    named = str(tmp_path / "talk.txt")
+    assert recorded.run("sessions", "export", "older", "-o", named, "--format", "html").returncode == 0
+    assert recorded.run("sessions", "export", "older", "-o", str(tmp_path / "talk")).returncode == 0
+    assert (tmp_path / "talk").read_text(encoding="utf-8").startswith("# ")
+    assert "<html" in (tmp_path / "talk.txt").read_text(encoding="utf-8")
+
+
 def test_a_full_stdout_is_a_failure(recorded: TauEnv) -> None:
     with open("/dev/full", "wb") as full:
         process = recorded.start("sessions", "export", "older", stdout=full)

@@ -11,7 +11,7 @@ import pytest
 from tau.config.settings import AgentSettings, CompactionSettings
 from tau.conversation import Conversation, carrying
 from tau.conversation.compacting import CANCELLED, SUMMARIZING, compaction_point
-from tau.conversation.state import ConversationState, Refused, Said, Switched
+from tau.conversation.state import ConversationState, Refused, Said, SessionListing, Switched
 from tau.errors import StoreError
 from tau.events import Compacted, Notice, TurnEnd, TurnEvent
 from tau.sessions.records import ListQuery, origin_of
@@ -110,6 +110,24 @@ async def test_the_last_turns_follow_word_for_word_with_their_origin(bench: Benc
         assert [origin_of(message) for message in newest[2:6]] == [(old, 4 + at) for at in range(4)], (
             "a copy of a copy names where the message was said"
         )
+
+
+async def test_what_a_conversation_continues_is_not_listed_beside_it(bench: Bench) -> None:
+    bench.side = [{"text": NOTES}]
+    bench.compaction = CompactionSettings(keep_turns=1)
+    async with bench.open() as conversation:
+        await say(conversation, "another conversation")
+        other = conversation.state.session_id
+    async with bench.open() as conversation:
+        for text in ("first", "second", "third"):
+            await say(conversation, text)
+        assert isinstance(await conversation.command("/compact"), Switched)
+        listing = await conversation.command("/sessions")
+        assert isinstance(listing, SessionListing)
+        assert [summary.session_id for summary in listing.sessions] == [other]
+        resumed = await conversation.command("/resume 1")
+        assert isinstance(resumed, Switched)
+        assert resumed.opening.state.session_id == other
 
 
 async def test_the_list_before_the_window_is_not_counted_as_messages(bench: Bench) -> None:

@@ -96,8 +96,22 @@ def test_what_was_used_again_stands_for_itself(catalog: Catalog, data: Path) -> 
         replace(FOLDED, exclude="new", include_unlisted=True),
     ],
 )
-def test_only_a_session_of_the_listing_hides_another(catalog: Catalog, query: ListQuery) -> None:
-    assert listed(catalog, query) == ["fork", "middle", "alone"]
+def test_the_conversation_in_hand_is_left_out_with_all_that_it_continues(
+    catalog: Catalog, query: ListQuery
+) -> None:
+    assert listed(catalog, query) == ["fork", "alone"]
+    assert catalog.count(query) == 2
+    assert listed(catalog, replace(query, offset=1, limit=1)) == ["alone"]
+
+
+def test_only_a_session_of_the_listing_hides_another(catalog: Catalog, data: Path) -> None:
+    plant(data, "later", minutes=5, meta=about("amber", compacted_from="new") | {"directory": "/elsewhere"})
+    links = about("amber", compacted_from="middle", compacted_to="later")
+    (data / "sessions" / "new" / "meta.json").write_text(json.dumps(links))
+    fresh = Catalog(catalog.store, state_dir=data.parent / "other")
+    assert listed(fresh) == ["fork", "new", "alone"]
+    assert listed(fresh, replace(FOLDED, directory=None)) == ["later", "fork", "alone"]
+    fresh.close()
 
 
 def test_links_that_lead_nowhere_or_in_a_circle_hide_no_conversation(catalog: Catalog, data: Path) -> None:
