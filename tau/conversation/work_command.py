@@ -157,11 +157,11 @@ def _active(desk: WorkDesk) -> list[str]:
 
 
 def _files(desk: WorkDesk) -> list[str]:
-    files = desk.todos.files()
+    files, unread = desk.todos.files()
     if not files:
-        return ["There are no todo files; /todo new TITLE makes one"]
+        return [*unread, "There are no todo files; /todo new TITLE makes one"]
     lines = [f"  {one_line(each.path)}  {each.title}: {each.summary}" for each in files]
-    return ["Todo files:", *lines, "/todo use NAME makes one the active todo"]
+    return ["Todo files:", *lines, *unread, "/todo use NAME makes one the active todo"]
 
 
 def _numbered(shown: Todo) -> list[str]:

@@ -16,7 +16,7 @@ from tau.conversation.beside import Beside
 from tau.conversation.context_commands import words
 from tau.conversation.refining import said_in
 from tau.conversation.state import CommandResult, Refused, Said
-from tau.conversation.wrap_answer import once, parsed
+from tau.conversation.wrap_answer import LeftToMemory, lessons_alone, once, parsed
 from tau.conversation.wrap_guess import guessed, mentioned
 from tau.conversation.wrap_names import AGREED, DECLINED, QUICK, UNDO, Named, named
 from tau.conversation.wrap_waiting import ENDED, STILL, STILL_BEHIND, Waiting, logged
@@ -274,19 +274,21 @@ class Wrapping:
         desks = await asyncio.to_thread(self._desks, plan)
         calls = Beside(core)
 
-        async def read(runner: AgentRunner) -> tuple[list[tuple[WrapDesk, WrapAsk, Any]], str]:
+        async def read(
+            runner: AgentRunner,
+        ) -> tuple[list[tuple[WrapDesk, WrapAsk, Any]], list[LeftToMemory], str]:
             asks = [await asyncio.to_thread(desk.wrap_ask, session) for desk in desks]
             messages = await self._messages()
             try:
                 answer, origin = await runner.compaction.wrap(messages, asks, emit=calls.note)
             finally:
                 self._keep(calls)
-            said = await asyncio.to_thread(lambda: self._with_owners(parsed(answer)))
+            said, left = await asyncio.to_thread(lambda: self._with_owners(parsed(answer), origin))
             parts = [(desk, ask, said.get(ask.key)) for desk, ask in zip(desks, asks, strict=True)]
-            return parts, origin
+            return parts, left, origin
 
         try:
-            answers, origin = await core.stoppable(read, WrapCancelled(CANCELLED))
+            answers, to_memory, origin = await core.stoppable(read, WrapCancelled(CANCELLED))
             session = replace(session, origin=origin)
             for desk, ask, part in answers:
                 await asyncio.to_thread(_check, desk, ask, part, session)
@@ -312,6 +314,7 @@ class Wrapping:
                 lines += wrapped.lines
                 failed += wrapped.refused
                 asked: Sequence[Question] = wrapped.questions
+                to_memory = [each for each in to_memory if not each.is_one_of(wrapped.lessons)]
                 if desk is core.in_force.contexts:
                     saved = wrapped
                 elif (also := saved.also) is not None:
@@ -322,6 +325,12 @@ class Wrapping:
                 questions += asked
         if not lines and failed:
             return Refused(f"Nothing was saved: {'; '.join(failed)}")
+        if to_memory and plan.contexts:
+            given_back = await asyncio.to_thread(
+                core.in_force.contexts.learn, lessons_alone(to_memory), session
+            )
+            lines += given_back.lines
+            failed += given_back.refused
         left = self._waiting.put(session.session_id, questions)
         if plan.contexts:
             self._core.in_force.use_context(plan.contexts[0])
@@ -341,10 +350,10 @@ class Wrapping:
         older = behind(self._core.read, self._core.state.session_id)
         return older[-1] if older else self._core.state.session_id
 
-    def _with_owners(self, said: dict[str, Any]) -> dict[str, Any]:
-        """An answer in which each lesson has one owner: the project's memory, where it takes it."""
+    def _with_owners(self, said: dict[str, Any], origin: str) -> tuple[dict[str, Any], list[LeftToMemory]]:
+        """An answer in which each lesson has one owner, and what of it the project's memory is to take."""
         memory, work = said.get("memory"), self._core.in_force.work
-        return once(said, work.takes(memory)) if isinstance(memory, dict) and work.on else said
+        return once(said, work.takes(memory, origin)) if isinstance(memory, dict) and work.on else (said, [])
 
     def _session(self, plan: _Plan) -> WrapSession:
         core = self._core

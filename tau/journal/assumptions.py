@@ -23,12 +23,12 @@ _MOST_SESSIONS = 20
 
 _FORM = re.compile(
     r"(?P<text>.*?)\s+[—–-]+\s+seen\s+(?P<seen>\d{1,6})\s*[×x](?:,\s*last\s+(?P<last>\d{4}-\d\d-\d\d))?"
-    r"(?:,\s*(?P<against>\d{1,6}|no)\s+counter-?examples?(?P<tail>(?:\s*[(.;,](?:(?!\bseen\s+\d).)*)?))?[\s.]*",
+    r"(?:,\s*(?P<against>\d{1,6}|no)\s+counter-?examples?\b(?P<tail>(?:(?!\bseen\s+\d).)*+))?[\s.]*",
     re.IGNORECASE,
 )
-_COMMENTS = re.compile(r"(?:\s*(?<!\\)<!--(?:(?!-->).)*-->[\s.]*)+$")
-_COMMENT = re.compile(r"<!--\s*(.*?)\s*-->")
+_OPENS = re.compile(r"(?<!\\)<!--")
 _SESSIONS = re.compile(r"sessions:(?P<sessions>.*)", re.IGNORECASE)
+_SESSIONS_WITHIN = re.compile(r" ?<!-- ?(sessions:[^<>]*)-->", re.IGNORECASE)
 _RULE = re.compile(r"rule:\s*(?P<rule>.+)", re.IGNORECASE)
 
 
@@ -37,7 +37,7 @@ class Tally:
     """An assumption and what speaks for it.
 
     Attributes:
-        text: What is assumed, on one line.
+        text: What is assumed, on one line, as the file has it.
         seen: Independent corroborations since the last counter-example.
         last: The day of the newest observation, or empty.
         against: Counter-examples.
@@ -69,7 +69,7 @@ class Tally:
         rule = [f"rule: {one_line(self.rule.replace('-->', '-- >'), WHOLE)}"] if self.rule else []
         comments = "".join(f" <!-- {comment} -->" for comment in [*self.comments, *rule, *heard])
         tally = f"seen {self.seen}×{day}, {self.against} counter-examples{self.tail}"
-        return f"{as_line(self.text, WHOLE)} — {tally}{comments}"
+        return f"{self.text} — {tally}{comments}"
 
     def corroborated(self, session: str, day: str) -> Tally:
         """Seen once more, unless this session had its say already: what it sees again is the same thing."""
@@ -95,25 +95,41 @@ def mark(session_id: str) -> str:
 def read(text: str) -> Tally:
     """An assumption as a file has it; without a tally it was never seen."""
     flat = " ".join(text.split())
-    behind = _COMMENTS.search(flat)
-    said = [each[1] for each in _COMMENT.finditer(behind[0])] if behind else []
+    flat, said = _parted(flat)
     comments = tuple(each for each in said if not (_SESSIONS.fullmatch(each) or _RULE.fullmatch(each)))
     rule = next((of["rule"] for each in said if (of := _RULE.fullmatch(each))), "")
-    flat = flat[: behind.start()] if behind else flat
     found = _FORM.fullmatch(flat)
-    if found is None:
-        return Tally(flat, comments=comments, rule=rule)
+    tail = found["tail"] or "" if found is not None else ""
+    said = [*_SESSIONS_WITHIN.findall(tail), *said]
+    tail = _SESSIONS_WITHIN.sub("", tail)
     heard = [mark for each in said if (of := _SESSIONS.fullmatch(each)) for mark in of["sessions"].split()]
+    if found is None:
+        return Tally(flat, sessions=tuple(dict.fromkeys(heard)), comments=comments, rule=rule)
     return Tally(
         found["text"],
         int(found["seen"]),
         found["last"] or "",
         int(found["against"]) if (found["against"] or "").isdecimal() else 0,
         tuple(dict.fromkeys(heard)),
-        (found["tail"] or "").rstrip(),
+        tail.rstrip(),
         comments,
         rule,
     )
+
+
+def _parted(line: str) -> tuple[str, list[str]]:
+    """What stands before the comments with which a line ends, and what they say."""
+    said: list[str] = []
+    begin = end = 0
+    while opens := _OPENS.search(line, end):
+        if not said or line[end : opens.start()].strip(" ."):
+            begin, said = opens.start(), []
+        closes = line.find("-->", opens.end())
+        if closes < 0:
+            return line, []
+        said.append(line[opens.end() : closes].strip())
+        end = closes + len("-->")
+    return (line[:begin].rstrip(), said) if said and not line[end:].strip(" .") else (line, [])
 
 
 def tallies(document: Markdown) -> list[Tally]:
@@ -145,7 +161,8 @@ def judge(document: Markdown, text: str, verdict: Verdict, *, session: str, day:
         if verdict in ("contradicted", "disproven"):
             return f"“{text}” is no assumption here"
         section = next(iter(sections(document)), None) or document.add_section(TITLE, 2)
-        document.append(section, f"- {Tally(text, rule=rule).corroborated(session, day).line}")
+        new = Tally(as_line(text, WHOLE), rule=rule).corroborated(session, day)
+        document.append(section, f"- {new.line}")
         return ""
     item, tally = found
     match verdict:

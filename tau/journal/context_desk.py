@@ -243,8 +243,10 @@ class ContextDesk:
     def wrap_ask(self, session: WrapSession) -> WrapAsk:
         """What to ask of the model: the rules, and the files of the contexts that were confirmed.
 
+        One that cannot be read is none of them, which the save says.
+
         Raises:
-            JournalRefused: A file cannot be read.
+            JournalRefused: A folder cannot be read.
         """
         from tau.journal import context_answer, context_file, dated_log
         from tau.journal.wrapping import WrapAsk
@@ -253,7 +255,7 @@ class ContextDesk:
         day = f"{session.now:%Y-%m-%d}"
         parts: list[tuple[str, str]] = []
         for name in dict.fromkeys([*session.contexts, SHARED]):
-            data = place.read(name, CONTEXT)
+            data = _readable(place, name, CONTEXT)
             if data is not None:
                 parts.append((place.shown(name, CONTEXT), context_file.shown(data, MOST_CHARS)))
             if name in session.contexts:
@@ -305,16 +307,18 @@ class ContextDesk:
         if wrap.waiting is not None:
             questions.append(self._question(wrap.waiting, session, made))
         rules: list[Question] = []
-        try:
-            for part in said.contexts:
-                if part.context in session.contexts:
-                    found, told = standing_rules.candidates(
-                        place, part, session.now.date(), lessons_file.MOST_COMPACTED - len(rules)
-                    )
-                    rules += [self._rule_asked(part.context, entry, session, made) for entry in found]
-                    wrap.lines += told
-        except TauError as error:
-            wrap.refused.append(error.line())
+        for part in said.contexts:
+            if part.context not in session.contexts or not part.compact:
+                continue
+            try:
+                found, told = standing_rules.candidates(
+                    place, part, session.now.date(), lessons_file.MOST_COMPACTED - len(rules)
+                )
+            except TauError as error:
+                wrap.refused.append(error.line())
+            else:
+                rules += [self._rule_asked(part.context, entry, session, made) for entry in found]
+                wrap.lines += told
         if wrap.recorded and session.origin:
             wrap.lines.append(look_at(session.origin))
         if made.last is not None:
@@ -325,6 +329,32 @@ class ContextDesk:
         stands = made.last.stands
         asked = [replace(question, stands=stands) for question in wrapped.questions]
         return replace(wrapped, questions=asked, also=made.also, stands=stands)
+
+    def learn(self, answer: Mapping[str, Any], session: WrapSession) -> Wrapped:
+        """Write the lessons of an answer alone, as a save of its own.
+
+        They are those that the project's memory was to write, and did not.
+
+        Raises:
+            WrapInvalid: The answer cannot be used; nothing was written.
+        """
+        from tau.journal import context_answer
+        from tau.journal.context_wrap import ContextWrap
+        from tau.journal.wrapping import Wrapped
+
+        said = context_answer.read(answer)
+        wrap = ContextWrap(self.place(), session)
+        try:
+            with self._saving(session) as place:
+                wrap = ContextWrap(place, session)
+                wrap.learn(said)
+        except TauError as error:
+            wrap.say_unlearned(said, error)
+            return Wrapped(wrap.lines, refused=wrap.refused)
+        if wrap.recorded:
+            wrap.lines.append(f"{UNDONE_BY} alone; once more, the rest of the save")
+        trouble = [place.save.trouble] if place.save is not None and place.save.trouble else []
+        return Wrapped([*wrap.lines, *trouble], refused=wrap.refused, changed=wrap.recorded)
 
     def undo(self) -> list[str]:
         """Take the newest save back: each file as it was before, byte for byte. Returns what was done.
@@ -405,12 +435,12 @@ class ContextDesk:
         from tau.journal.markdown import Markdown
 
         parts = []
-        if data := place.read(name, LESSONS):
+        if data := _readable(place, name, LESSONS):
             document = Markdown(data)
             shown = [lessons_file.banner(document), *lessons_file.shown(document, _LESSONS_SHOWN)]
             parts.append((place.shown(name, LESSONS), "\n".join(shown)))
         today = [log for log in place.logs(name) if log.startswith(day)]
-        if today and (data := place.read(name, today[-1])):
+        if today and (data := _readable(place, name, today[-1])):
             text = data.decode("utf-8", "replace")[:MOST_CHARS]
             parts.append((f"{place.shown(name, today[-1])}, saved earlier today: do not repeat it", text))
         return parts
@@ -443,6 +473,14 @@ class ContextDesk:
         except JournalRefused as error:  # it is done all the same
             lines.append(error.line())
         return lines
+
+
+def _readable(place: LogPlace, *names: str) -> bytes | None:
+    """A file, or None where it is not there or cannot be read."""
+    try:
+        return place.read(*names)
+    except JournalRefused:
+        return None
 
 
 def _open_in(data: bytes | None) -> list[str]:

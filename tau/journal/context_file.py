@@ -22,8 +22,9 @@ MOST_ACTIVE = 7
 _KEYWORDS = re.compile(
     r"\s*(?:[-*+]\s+)?(?:\*\*|__)?keywords(?:\*\*|__)?\s*:\s*(?:\*\*|__)?\s*(.*)", re.IGNORECASE
 )
-_SESSIONS = re.compile(r"[ \t]*<!--\s*sessions:[^>]*-->")
-_COMMENTS = re.compile(r"(?:\s*<!--.*?-->)+\s*\Z", re.DOTALL)
+_OPENS = re.compile(r"(?<!\\)<!--")
+"""Where a comment begins; one that `as_line` put a backslash to is none."""
+_SESSIONS = re.compile(r"(?<![ \t])[ \t]*<!--\s*sessions:[^<>]*-->")
 _CUT = "[not loaded: "
 _HEAD = 160
 """Characters that the line of what is left out takes at most."""
@@ -82,7 +83,7 @@ def facts(document: Markdown) -> list[Item]:
 
 def fact_words(item: Item) -> str:
     """A fact without the comments behind it."""
-    return _COMMENTS.sub("", item.text)
+    return _without_comments(item.text)
 
 
 def fact_key(item: Item) -> str:
@@ -103,10 +104,10 @@ def behind(item: Item, before: str) -> str:
         before: What it is to stand behind; where that says where it was noted from, the comments alone.
     """
     flat = _flat(item.text)
-    words = _COMMENTS.sub("", flat)
+    words = _without_comments(flat)
     bare = without_mark(words)
     comments = flat[len(words) :]
-    bare_before = _COMMENTS.sub("", before)
+    bare_before = _without_comments(before)
     return comments if without_mark(bare_before) != bare_before else words[len(bare) :] + comments
 
 
@@ -154,17 +155,15 @@ def revise(document: Markdown, changes: Iterable[FactChange], elsewhere: Sequenc
 def give_up(document: Markdown, moved: Iterable[str]) -> list[str]:
     """Take out facts that another file has become the owner of; their texts."""
     wanted = {key(text) for text in moved}
-    gone = [item.text for item in facts(document) if fact_key(item) in wanted and not item.holds_more]
-    for text in gone:
-        found = next(item for item in facts(document) if item.text == text)
-        document.remove(found)
-    return gone
+    gone = [item for item in facts(document) if fact_key(item) in wanted and not item.holds_more]
+    for item in reversed(gone):  # lines before an item stay where they are when it goes
+        document.remove_lines(item.first, item.last)
+    return [item.text for item in gone]
 
 
 def keywords(data: bytes) -> list[str]:
     """The keywords that a context's file lists in its line ``Keywords: a, b, c``."""
-    document = Markdown(data)
-    for line in document.lines():
+    for line in Markdown(data).prose(unclosed=True):
         if found := _KEYWORDS.fullmatch(line.text):
             words = (word.strip(" \t`*_.\"'") for word in re.split(r"[,;]", found[1]))
             return [word for word in words if word]
@@ -176,13 +175,13 @@ def note_keywords(document: Markdown, words: Sequence[str]) -> bool:
     listed = ", ".join(as_line(word) for word in words if word.strip())
     if not listed or keywords(document.data):
         return False
-    for line in document.lines():
+    for line in document.prose(unclosed=True):
         if line.text.strip().casefold() == "keywords:":
             document.remove_lines(line.number, line.number)
             document.insert(line.number, f"Keywords: {listed}")
             return True
     headings = document.headings()
-    document.insert(headings[0].body if headings else 0, f"Keywords: {listed}")
+    document.insert(headings[0].body if headings else document.front_matter, f"Keywords: {listed}")
     return True
 
 
@@ -250,6 +249,12 @@ def _to_do(item: OpenItem) -> str:
     """An open item; of one that is ticked, what in it is not."""
     ticked = item.item.checked is True
     return f"{item.text}, in it still open: {'; '.join(filter(None, item.within))}" if ticked else item.text
+
+
+def _without_comments(text: str) -> str:
+    """A text up to its first comment, where it ends with one."""
+    opens = _OPENS.search(text)
+    return text[: opens.start()].rstrip() if opens and text.rstrip().endswith("-->") else text
 
 
 def _flat(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tau.display import one_line
+from tau.errors import JournalRefused
 from tau.journal import assumptions, lessons_file, markdown
 from tau.journal.assumptions import Tally
 from tau.journal.context_answer import LessonSaid
@@ -87,10 +88,20 @@ class ContextLessons:
         return identity
 
     def _other_lessons(self, but: str) -> dict[str, Markdown]:
-        """The lessons of all other contexts, by the paths of their files."""
-        names = [name for name in [*self._place.contexts(), SHARED] if name != but]
-        there = {self._place.shown(name, LESSONS): self._place.read(name, LESSONS) for name in names}
-        return {shown: Markdown(data) for shown, data in there.items() if data is not None}
+        """The lessons of all other contexts, by the paths of their files; what cannot be read is told."""
+        there: dict[str, Markdown] = {}
+        for name in [*self._place.contexts(), SHARED]:
+            if name == but:
+                continue
+            try:
+                data = self._place.read(name, LESSONS)
+            except JournalRefused as error:
+                line = f"Ids that another file may have as well: {error.line()}"
+                self.lines += [line] if line not in self.lines else []
+                continue
+            if data is not None:
+                there[self._place.shown(name, LESSONS)] = Markdown(data)
+        return there
 
     def graduate(self, name: str, rules: Mapping[str, str], *, these_alone: bool = False) -> list[str]:
         """Make lessons of assumptions that have cleared the threshold; only then take them out.

@@ -82,7 +82,7 @@ def _done_in(place: LogPlace, name: str, texts: Sequence[str]) -> list[Done]:
     """The open items of a context that will be taken out as done, each with all that stands in it."""
     document = Markdown(place.read(name, CONTEXT) or b"")
     found = open_items.finished(document, texts)[0]
-    return [Done(each.text, document.block(each.item) if each.item.holds_more else "") for each in found]
+    return [Done.of(document, each) for each in found]
 
 
 def _begins(said: AssumptionSaid, known: Container[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -10,8 +10,9 @@ from tau.journal import assumptions, context_file, dated_log, open_items
 from tau.journal.context_answer import AssumptionSaid, ContextSaid, FactSaid, OpenItemSaid
 from tau.journal.context_file import FactChange
 from tau.journal.contexts import LogPlace
+from tau.journal.dated_log import Done
 from tau.journal.markdown import Markdown
-from tau.journal.open_items import key
+from tau.journal.open_items import OpenItem, key
 from tau.journal.wrapping import whole
 
 
@@ -29,11 +30,28 @@ class StateChange:
         self._mark = assumptions.mark(session_id)
         self._day = day
 
-    def items(self, document: Markdown, wanted: Sequence[OpenItemSaid], done: Sequence[str]) -> list[str]:
-        """Add items, move them, and take out what is done."""
+    def items(
+        self,
+        document: Markdown,
+        wanted: Sequence[OpenItemSaid],
+        done: Sequence[str],
+        recorded: Container[Done],
+    ) -> list[str]:
+        """Add items, move them, and take out what is done.
+
+        Args:
+            document: Of the context, or what holds across contexts.
+            wanted: Items that are to be there.
+            done: What the session finished.
+            recorded: What the session's logs have; what is ticked or changed since stays for another save.
+        """
         open_items.complete(document)
         logged = partial(dated_log.says_done, self._place)
-        gone, told = open_items.resolve(document, done, self._day, logged=logged)
+
+        def has(item: OpenItem) -> bool:
+            return Done.of(document, item) in recorded
+
+        gone, told = open_items.resolve(document, done, self._day, logged=logged, recorded=has)
         told += [f"“{whole(text)}” is done" for text in gone]
         for each in wanted:
             if key(each.text) in map(key, gone):

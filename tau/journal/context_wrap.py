@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from msgspec import structs
 
 from tau.display import one_line
-from tau.errors import JournalRefused
+from tau.errors import JournalRefused, TauError
 from tau.journal import (
     assumptions,
     context_file,
@@ -22,14 +22,11 @@ from tau.journal import (
     wrap_consent,
 )
 from tau.journal.assumptions import Tally
-from tau.journal.context_answer import (
-    ContextSaid,
-    LogSaid,
-    SharedSaid,
-)
+from tau.journal.context_answer import ContextSaid, LessonSaid, LogSaid, SharedSaid
 from tau.journal.context_lessons import ContextLessons
 from tau.journal.context_state import StateChange
-from tau.journal.contexts import CONTEXT, SHARED, LogPlace
+from tau.journal.contexts import CONTEXT, LESSONS, SHARED, LogPlace
+from tau.journal.dated_log import Done
 from tau.journal.markdown import Markdown
 from tau.journal.open_items import key
 from tau.journal.wrap_consent import Parted
@@ -74,6 +71,7 @@ class ContextWrap:
         self.refused: list[str] = []
         self._learned = ContextLessons(place, session, self.lines)
         self._changed = False
+        self._done: set[Done] = set()
         self.waiting: Waiting | None = None
 
     @property
@@ -84,23 +82,28 @@ class ContextWrap:
     def save(self, said: LogSaid) -> None:
         """Write everything: the logs first, then what is shared, then lessons and state, context by context.
 
-        A fact is taken out of a context when it stands in the shared file. A context that cannot be written
-        is in `refused`, and the others are saved; what must be agreed to first is in `waiting`.
+        A fact is taken out of a context when it stands in the shared file. A context that cannot be read or
+        written is in `refused`, and the others are saved; what must be agreed to first is in `waiting`.
 
         Raises:
             WrapInvalid: It says nothing of any context that was confirmed; nothing was written.
-            JournalRefused: A log cannot be written; says which were.
+            JournalRefused: No context can be read, or a log cannot be written; says which were.
         """
         parts = self.check(said)
         self._say_left_out(said, parts)
-        settled = owners.settled(self._place, parts, said.shared)
+        parts = self._readable(parts)
+        shared_said, left_out = self._readable_shared(said.shared)
+        settled = owners.settled(self._place, parts, shared_said)
         parts, shared_part = settled.parts, settled.shared
         parted = wrap_consent.part(self._place, parts, shared_part, self._session.origin, self._state_of)
         parted.told[:0] = settled.told
         for name, left in settled.logged.items():
             parted.taken[name] = [*left, *parted.taken.get(name, [])]
+        first = next(iter(parts))
+        parted.taken[first] = [*parted.taken.get(first, []), *((owners.LEFT_OUT, text) for text in left_out)]
         records = context_records.records(self._place, parts, parted, self._session)
         logs = dated_log.write(self._place, records, self._day)
+        self._done = {done for record in records.values() for done in record.done}
         for name, line in parted.told:
             self._tell(name, line)
         self._trying(SHARED, partial(self._share, parted.shared, parts))
@@ -110,22 +113,99 @@ class ContextWrap:
             written = f"{shown} was written"
             self.lines.append(written)
             saving = partial(self._save_context, parted, parts[name], log, shared)
-            if self._trying(name, saving):
+            before = len(self.refused)
+            if self._trying(name, saving) and len(self.refused) == before:
                 self.lines.remove(written)
         self.waiting = Waiting(parted, parts) if parted.shown else None
 
+    def learn(self, said: LogSaid) -> None:
+        """Write lessons alone, with no log; what cannot be is in `refused`.
+
+        Raises:
+            WrapInvalid: They are of no context that was confirmed; nothing was written.
+        """
+        for name, part in self.check(said).items():
+            self._learn(name, part.lessons)
+
+    def say_unlearned(self, said: LogSaid, error: TauError) -> None:
+        """Have it in `refused` that no lessons were written, with all that they are."""
+        for part in said.contexts:
+            self._unlearned(part.context, part.lessons, error)
+
+    def _learn(self, name: str, lessons: Sequence[LessonSaid]) -> tuple[list[str], list[LessonSaid]]:
+        """Write lessons; what cannot be is said whole. Returns the ids, and those that were not written."""
+        written: list[str] = []
+        for number, each in enumerate(lessons):
+            try:
+                written += self._learned.write(name, [each])
+            except JournalRefused as error:
+                self._unlearned(name, lessons[number:], error)
+                return written, [*lessons[number:]]
+        return written, []
+
+    def _unlearned(self, name: str, lessons: Sequence[LessonSaid], error: TauError) -> None:
+        shown = self._place.shown(name, LESSONS)
+        said = "; ".join(f"“{wrap_consent.lesson_line(each)}”" for each in lessons)
+        self.refused.append(
+            f"{shown} was not saved whole: {error.line()}; kept nowhere is what was learned: {said}"
+        )
+
+    def _readable(self, parts: Mapping[str, ContextSaid]) -> dict[str, ContextSaid]:
+        """What is said of each context whose file can be read; the others are in `refused`.
+
+        Raises:
+            JournalRefused: None can be; nothing was written.
+        """
+        found = {}
+        for name, part in parts.items():
+            if why := self._unreadable(name):
+                self.refused.append(f"{self._place.shown(name)} was not saved: {why}")
+            else:
+                found[name] = part
+        if not found:
+            raise JournalRefused("; ".join(self.refused))
+        return found
+
+    def _readable_shared(self, said: SharedSaid) -> tuple[SharedSaid, list[str]]:
+        """What is said of the shared file; nothing where that cannot be read, and what it was for the log."""
+        why = self._unreadable(SHARED)
+        if not why:
+            return said, []
+        shown = self._place.shown(SHARED, CONTEXT)
+        self._place = replace(self._place, without=[(SHARED, CONTEXT)])
+        texts = [each.text or f"{each.old}, no more" for each in said.facts]
+        texts += [each.text for each in said.open_items] + [f"{each}, done" for each in said.done]
+        if said != SharedSaid():
+            self.refused.append(f"{shown} was not saved: {why}")
+        else:
+            self.lines.append(f"What {shown} holds is not known: {why}")
+        return SharedSaid(), [f"“{whole(text)}” of {shown}, which could not be read" for text in texts]
+
+    def _unreadable(self, name: str) -> str:
+        """Why the file of a context cannot be read; empty where it can, or is not there."""
+        try:
+            self._place.read(name, CONTEXT)
+        except JournalRefused as error:
+            return error.line()
+        return ""
+
     def _save_context(self, parted: Parted, whole_part: ContextSaid, log: str, shared: Sequence[str]) -> None:
-        """Write lessons and the running state of a context, and confirm it."""
+        """Write lessons and the running state of a context, each by itself, and confirm it."""
         name = whole_part.context
         part = parted.parts[name]
-        extracted = self._learned.write(name, part.lessons)
+        extracted, unlearned = self._learn(name, part.lessons)
+        if unlearned:  # a fact that was to make room for one of these stays
+            words = {key(text) for each in unlearned for text in (each.title, each.fix, each.rule)}
+            facts = [fact for fact in part.facts if fact.text or key(fact.old) not in words]
+            part = structs.replace(part, facts=facts)
         listed = self._state(name, part, [] if name == SHARED else shared)
-        if not self._session.origin:
-            extracted += self._learned.graduate(name, wrap_consent.rules_of(whole_part))
         if name != SHARED:
             self._give_up(name, parted.shared)
+        if not self._session.origin and not unlearned:
+            extracted += self._learned.graduate(name, wrap_consent.rules_of(whole_part))
         self._lengths(name, log)
-        self.lines.append(_confirmation(self._place.shown(name, log), listed, extracted))
+        if not unlearned:
+            self.lines.append(_confirmation(self._place.shown(name, log), listed, extracted))
 
     def agree(self, waiting: Waiting) -> None:
         """Write what waited for the person's yes; what cannot be is in `refused`."""
@@ -237,7 +317,7 @@ class ContextWrap:
             listed.clear()
             if context_file.note_keywords(document, part.keywords) and not is_new:
                 told.append(f"it is known by its keywords from now on: {', '.join(part.keywords)}")
-            told.extend(self._state_of.items(document, part.open_items, part.done))
+            told.extend(self._state_of.items(document, part.open_items, part.done, self._done))
             told.extend(self._state_of.believe(document, part, owned))
             order = (*open_items.TIERS, "")
             there = sorted(open_items.items(document), key=lambda item: order.index(item.tier))
@@ -260,7 +340,7 @@ class ContextWrap:
         behind = self._behind(part, names)
 
         def change(document: Markdown) -> None:
-            told[:] = self._state_of.items(document, part.open_items, part.done)
+            told[:] = self._state_of.items(document, part.open_items, part.done, self._done)
             told.extend(context_state.revise(document, part.facts, (), behind))
 
         if self._edit(SHARED, change, ()):

@@ -39,6 +39,7 @@ class LogPlace:
         in_home: Whether it is the person's own, for work that is in no project.
         refused: Why it must not be read or written, one line for the person; empty when it may.
         save: What keeps the changes that are made, so that they can be taken back; None where nothing does.
+        without: Files that are left alone, by their names below the folder: to `read` they are not there.
     """
 
     folder: Path
@@ -46,6 +47,7 @@ class LogPlace:
     in_home: bool = False
     refused: str = ""
     save: Save | None = field(default=None, compare=False)
+    without: Sequence[tuple[str, ...]] = ()
 
     @property
     def on(self) -> bool:
@@ -68,7 +70,7 @@ class LogPlace:
         """
         from tau.journal import markdown
 
-        return markdown.read(self.path(*names), root=self.folder)
+        return None if names in self.without else markdown.read(self.path(*names), root=self.folder)
 
     def edit(self, *names: str, change: Change, create: bytes | None = None) -> bool:
         """Change a file in it, as `markdown.edit`.

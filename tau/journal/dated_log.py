@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tau.errors import JournalRefused
 from tau.journal.contexts import CONTEXT, LOG_NAME, SHARED, LogPlace
 from tau.journal.markdown import WHOLE, Markdown, as_line
-from tau.journal.open_items import RESOLVED, key
+from tau.journal.open_items import RESOLVED, OpenItem, key
 
 LEAST_LINES, MOST_LINES = 30, 150
 """Lines that a log should have."""
@@ -29,6 +29,11 @@ class Done:
 
     text: str
     block: str = ""
+
+    @classmethod
+    def of(cls, document: Markdown, item: OpenItem) -> Done:
+        """An item as it stands in a document."""
+        return cls(item.text, document.block(item.item) if item.item.holds_more else "")
 
 
 @dataclass(frozen=True, slots=True)

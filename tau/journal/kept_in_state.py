@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tau.config.places import make_private
@@ -29,3 +30,15 @@ def open_kept(state: Path, names: Sequence[str]) -> int:
             os.close(descriptor)
         descriptor = inner
     return descriptor
+
+
+def write_kept(name: str, folder: int, data: bytes) -> None:
+    """Write a file of such a folder, whole or not at all; the disk has it, as what it replaces may go next.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    fs.write_temporary(fs.temporary_name(name), folder, data, sync=True)
+    fs.replace(fs.temporary_name(name), name, folder)
+    with suppress(OSError):  # where folders cannot be synced
+        os.fsync(folder)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tau.display import one_line
 from tau.errors import JournalRefused
-from tau.journal.markdown import Item, Markdown, Section, as_line
+from tau.journal.markdown import Item, Line, Markdown, Section, as_line
 from tau.journal.work_place import SECTIONS
 from tau.journal.wrapping import whole
 from tau.masking import mask_content
@@ -96,14 +96,16 @@ class Entry:
     Attributes:
         text: Without its tag, on one line.
         tag: Without brackets, or empty.
-        item: The item of a list that it is; None when it is a line of its own.
+        item: The item of a list that it is; None when it is a paragraph of its own.
         line: The number of its first line.
+        last: That of its last one.
     """
 
     text: str
     tag: str
     item: Item | None
     line: int
+    last: int
 
     @property
     def shown(self) -> str:
@@ -237,19 +239,26 @@ def titles(document: Markdown) -> list[str]:
 
 
 def entries(document: Markdown, section: Section) -> list[Entry]:
-    """The entries of a section: the items of its lists that are in no other, and lines beside lists."""
+    """The entries of a section: the items of its lists that are in no other, and paragraphs beside lists."""
     items = document.items(section)
     found = [
-        Entry(*_parted(" ".join(item.text.split())), item, item.first)
+        Entry(*_parted(" ".join(item.text.split())), item, item.first, item.last)
         for item in items
         if item.depth == 0 and item.text
     ]
-    listed = {number for item in items for number in range(item.first, item.last + 1)}
-    found += [
-        Entry(*_parted(line.text.strip()), None, line.number)
-        for line in document.prose(section)
-        if line.number not in listed and line.text.strip() and not line.text.lstrip().startswith("#")
-    ]
+    taken = {number for item in items for number in range(item.first, item.last + 1)}
+    taken.update(number for each in document.headings() for number in range(each.line, each.body))
+    paragraphs: list[list[Line]] = []
+    for line in document.prose(section):
+        if line.number in taken or not line.text.strip():
+            continue
+        if paragraphs and paragraphs[-1][-1].number == line.number - 1:
+            paragraphs[-1].append(line)
+        else:
+            paragraphs.append([line])
+    for lines in paragraphs:
+        text = " ".join(" ".join(line.text for line in lines).split())
+        found.append(Entry(*_parted(text), None, lines[0].number, lines[-1].number))
     return sorted(found, key=lambda entry: entry.line)
 
 
@@ -268,7 +277,8 @@ def add(document: Markdown, lesson: Lesson, replaces: str = "") -> Outcome:
         replaces: The entry that it contradicts, as it stands there, or its beginning; or empty.
 
     Raises:
-        JournalRefused: There is no such entry, or it has another tag, so that both hold.
+        JournalRefused: There is no such entry, it has another tag, so that both hold, or it would go with
+            what is nested in it.
     """
     section = section_of(document, lesson.section)
     there = entries(document, section) if section is not None else []
@@ -289,7 +299,7 @@ def add(document: Markdown, lesson: Lesson, replaces: str = "") -> Outcome:
         if old.item is not None:
             document.replace(old.item, lesson.line)
         else:
-            document.put_lines(old.line, old.line, [lesson.line])
+            document.put_lines(old.line, old.last, [lesson.line])
         return Outcome("replaced", lesson, old.whole)
     if section is None:
         section = document.add_section(lesson.section, 2)
@@ -311,11 +321,17 @@ def find(document: Markdown, title: str, text: str) -> Entry:
 
 
 def take_out(document: Markdown, entry: Entry) -> None:
-    """Take an entry out, with what is nested in it."""
-    if entry.item is not None:
-        document.remove(entry.item)
+    """Take an entry out.
+
+    Raises:
+        JournalRefused: It would go with what is nested in it.
+    """
+    if entry.item is None:
+        document.remove_lines(entry.line, entry.last)
+    elif entry.item.holds_more:
+        raise JournalRefused(f"“{entry.shown}” stays: it has something nested in it", "take it out by hand")
     else:
-        document.remove_lines(entry.line, entry.line)
+        document.remove(entry.item)
 
 
 def _meant(there: Sequence[Entry], lesson: Lesson, text: str) -> Entry:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
 from tau.display import one_line
 from tau.journal.assumptions import Tally
@@ -29,7 +30,7 @@ HELD_DAYS = 30
 """Days after which a lesson has held long enough for that."""
 
 _PREFIX = r"(?<![\w-])([A-Za-z][A-Za-z0-9_-]{0,29}?)"
-_ENTRY = re.compile(rf"#{{2,6}}[ \t]+{_PREFIX}-(\d{{1,9}})\b[ \t]*[—–:-]*[ \t]*(.*?)[ \t#]*")
+_ENTRY = re.compile(rf"#{{2,6}}[ \t]+{_PREFIX}-(\d{{1,9}})\b[ \t]*[—–:-]*[ \t]*((?:.*[^ \t#])?)[ \t#]*")
 _FIELD = re.compile(r"\*\*(Date|Context|What failed|Fix|Prevention rule):\*\*[ \t]*(.*)", re.IGNORECASE)
 _IN_BANNER = re.compile(_PREFIX + r"-(?:#{2,}|N{2,}|\{N+\}|X{2,})")
 _NAMED_PREFIX = re.compile(
@@ -46,6 +47,7 @@ _CLOSED = re.compile(
 """What closes a file; “do not add lessons about customers” says what they are to be like."""
 _NOTHING_FAILED = ("", "-", "none", "n/a", "na", "n/a - validated pattern")
 _IS_RULE = re.compile(r"(?:always|never|do not|don['’]t)\b", re.IGNORECASE)
+_TITLE = re.compile(r"#{1,2}[ \t]")
 _ARCHIVE = re.compile(r"##[ \t]+Archived\b.*", re.IGNORECASE)
 
 
@@ -135,18 +137,21 @@ def new_file(context: str, prefix: str) -> bytes:
 
 
 def entries(document: Markdown) -> list[Entry]:
-    """All entries, archived ones too. Their lines are looked at one by one: an unclosed fence hides none."""
+    """All entries, archived ones too; none in fenced code, but an unclosed fence hides none."""
     lines = [line.text for line in document.lines()]
-    starts = [(number, found) for number, text in enumerate(lines) if (found := _ENTRY.fullmatch(text))]
-    archive = next((number for number, text in enumerate(lines) if _ARCHIVE.fullmatch(text)), len(lines))
+    prose = {line.number: line.text for line in document.prose(unclosed=True)}
+    heads = [number for number, text in prose.items() if _ENTRY.fullmatch(text) or _TITLE.match(text)]
+    archive = _archive_in(document)
+    archive = len(lines) if archive is None else archive
     listed = []
-    for at, (first, found) in enumerate(starts):
-        end = starts[at + 1][0] if at + 1 < len(starts) else len(lines)
-        end = next((n for n in range(first + 1, end) if re.match(r"#{1,2}[ \t]", lines[n])), end)
+    for first, end in pairwise([*heads, len(lines)]):
+        if (found := _ENTRY.fullmatch(lines[first])) is None:
+            continue
         last = end - 1
         while last > first and not lines[last].strip():
             last -= 1
-        fields = [_FIELD.fullmatch(text.strip()) for text in lines[first + 1 : end]]
+        texts = (prose[number] for number in range(first + 1, end) if number in prose)
+        fields = [_FIELD.fullmatch(text.strip()) for text in texts]
         named = {field[1].lower(): field[2].strip() for field in fields if field}
         listed.append(
             Entry(
@@ -166,9 +171,8 @@ def entries(document: Markdown) -> list[Entry]:
 def banner(document: Markdown) -> str:
     """What the file says of itself before its first entry."""
     there = entries(document)
-    lines = document.lines()[: there[0].first if there else None]
-    text = "\n".join(line.text for line in lines)
-    return text.partition("\n## Archived")[0]
+    ends = [each for each in (there[0].first if there else None, _archive_in(document)) if each is not None]
+    return "\n".join(line.text for line in document.lines()[: min(ends, default=None)])
 
 
 def closed(document: Markdown) -> str:
@@ -272,9 +276,8 @@ def append(
             "---",
         ]
     )
-    lines = document.lines()
-    archive = next((line.number for line in lines if _ARCHIVE.fullmatch(line.text)), None)
-    document.insert(len(lines) if archive is None else archive, block)
+    archive = _archive_in(document)
+    document.insert(len(document.lines()) if archive is None else archive, block)
     return identity
 
 
@@ -289,7 +292,7 @@ def archive(document: Markdown, identity: str, day: str) -> bool:
         return False
     lines = [line.text for line in document.lines()[entry.first : entry.last + 1]]
     document.remove_lines(entry.first, entry.last)
-    if not any(_ARCHIVE.fullmatch(line.text) for line in document.lines()):
+    if _archive_in(document) is None:
         document.insert(len(document.lines()), f"## {ARCHIVED}")
     note = f"Compacted into rules.md on {day}"
     document.insert(len(document.lines()), "\n".join([lines[0], note, *lines[1:]]))
@@ -325,6 +328,12 @@ def shown(document: Markdown, most: int) -> Sequence[str]:
         one_line(f"{entry.id} ({entry.fields.get('date', 'no date')}) {entry.title} — {entry.rule}", 300)
         for entry in live[:most]
     ]
+
+
+def _archive_in(document: Markdown) -> int | None:
+    """The number of the line where the archive begins; None where there is none."""
+    prose = document.prose(unclosed=True)
+    return next((line.number for line in prose if _ARCHIVE.fullmatch(line.text)), None)
 
 
 def _context(lesson: Lesson) -> str:

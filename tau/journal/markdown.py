@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tau.display import one_line
 from tau.errors import JournalChanged, JournalRefused
+from tau.journal.encoding import check_encoding
 from tau.journal.markdown_blocks import Heading, Item, Section
 from tau.journal.markdown_document import Line, Markdown
 from tau.journal.markdown_line import WHOLE, as_line
@@ -102,7 +103,8 @@ def edit(
 
     Raises:
         JournalChanged: It was changed by somebody else again and again; nothing was written.
-        JournalRefused: It is not there, is a link, takes no writes, or cannot be read or written.
+        JournalRefused: It is not there, is a link, is not UTF-8, takes no writes, or cannot be read or
+            written.
     """
     shown = one_line(str(path))
     with _folder(path, root or path.parent, make=create is not None, private=private) as folder:
@@ -113,6 +115,8 @@ def edit(
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
                 if status is not None and not status.st_mode & 0o222:
                     raise PermissionError(errno.EACCES, "it is write-protected")
+                if before is not None:
+                    check_encoding(before, shown, to_change=True)
                 document = Markdown(create or b"" if before is None else before)
                 change(document)
                 data = document.data
@@ -199,7 +203,7 @@ def read(path: Path, *, root: Path | None = None) -> bytes | None:
     """A file, reached without following a link below its root; None when it is not there.
 
     Raises:
-        JournalRefused: It is a link or no regular file, is too large, or cannot be read.
+        JournalRefused: It is a link, no regular file or no text, is too large, or cannot be read.
     """
     shown = one_line(str(path))
     try:
@@ -215,6 +219,7 @@ def read(path: Path, *, root: Path | None = None) -> bytes | None:
         raise JournalRefused(f"{shown} cannot be read: {reason}") from error
     if len(data) > LARGEST:
         raise JournalRefused(f"{shown} is larger than {LARGEST // 1000:,} kB, so it is not read")
+    check_encoding(data, shown)
     return data
 
 
@@ -264,6 +269,8 @@ def _replaced(
     descriptor = os.open(temporary, flags, 0o600 if private or status else 0o666, dir_fd=folder)
     try:
         try:
+            if status is not None:
+                _give(descriptor, status)
             if status is not None or private:
                 with suppress(PermissionError):  # a file system without modes
                     os.fchmod(descriptor, stat.S_IMODE(status.st_mode) if status else 0o600)
@@ -287,6 +294,14 @@ def _replaced(
     with suppress(OSError):  # where folders cannot be synced
         os.fsync(folder)
     return True
+
+
+def _give(descriptor: int, status: os.stat_result) -> None:
+    """Have a file belong to whom another one belongs to, as far as that is allowed."""
+    for owner in (status.st_uid, -1):
+        with suppress(OSError):
+            os.fchown(descriptor, owner, status.st_gid)
+            return
 
 
 def _left(file: PutBack, folder: int | None) -> tuple[bytes | None, os.stat_result | None]:

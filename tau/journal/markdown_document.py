@@ -14,7 +14,7 @@ from tau.journal.markdown_line import as_line
 _BOM = b"\xef\xbb\xbf"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)")
-_MARKER = r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|\Z)"
+_MARKER = r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]++|\Z)"
 _FENCE = re.compile("`{3,}(?=[^`]*\\Z)|~{3,}")
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
@@ -104,15 +104,23 @@ class Markdown:
         """How many lines the front matter has."""
         return front_matter([body for body, _ in self._lines])
 
-    def prose(self, section: Section | None = None) -> list[Line]:
-        """As `lines`, but for those of fenced code and of comments that begin a line."""
+    def prose(self, section: Section | None = None, *, unclosed: bool = False) -> list[Line]:
+        """As `lines`, but for those of fenced code and of comments that begin a line.
+
+        Args:
+            section: As of `lines`.
+            unclosed: Whether what never ends is none of them, and hides nothing.
+        """
         found: list[Line] = []
+        hidden: list[Line] = []
         until, front = "", self.front_matter
         for line in self.lines(section):
             text = line.text.strip()
             if line.number < front:
                 found.append(line)
-            elif until == "-->":
+                continue
+            hidden.append(line)
+            if until == "-->":
                 until = "" if until in text else until
             elif until:
                 until = "" if set(text) == {until[0]} and len(text) >= len(until) else until
@@ -122,7 +130,9 @@ class Markdown:
                 until = "" if "-->" in text else "-->"
             else:
                 found.append(line)
-        return found
+            if not until:
+                hidden.clear()
+        return [*found, *hidden] if unclosed else found
 
     def items(self, section: Section | None = None) -> list[Item]:
         """The items of lists in a section, in its subsections too; without one, in the document."""

@@ -43,6 +43,12 @@ def as_typed(line: str) -> str:
     return line.replace("\\<!--", "<!--")
 
 
+def begins_block(line: str) -> bool:
+    """Whether a line begins an item, a quote, code or another block, and does not go on with a paragraph."""
+    text = line.lstrip()
+    return bool(_BLOCK_START.match(text) or _NUMBERED.match(text))
+
+
 def without_comments(line: str) -> str:
     """A line in which no comment begins."""
     return line.replace("<!--", "\\<!--")

@@ -8,7 +8,7 @@ from tau.display import one_line
 from tau.journal.wrapping import whole
 
 _WORDS = "noted after content from outside"
-_MARK = re.compile(rf"\s*\({_WORDS}: [^()]*\)\.?\s*\Z", re.IGNORECASE)
+_MARK = re.compile(rf"(?<!\s)\s*\({_WORDS}: [^()]*\)\.?\s*\Z", re.IGNORECASE)
 _LONGEST_ORIGIN = 200
 
 

@@ -57,15 +57,19 @@ def items(document: Markdown) -> list[OpenItem]:
     section = document.section(TITLE)
     if section is None:
         return []
+    outer: list[tuple[Item, list[str]]] = []
+    for item in document.items(section):
+        if not item.depth:
+            outer.append((item, []))
+        elif item.checked is not True and item.first > outer[-1][0].first:
+            outer[-1][1].append(_flat(item.text))
     there = tiers(document)
     listed = []
-    for item in document.items(section):
-        if item.depth or not item.text.strip():
-            continue
-        tier = next((name for name, found in there.items() if found.body <= item.first < found.end), "")
-        nested = (each for each in document.items(section) if item.first < each.first <= item.last)
-        within = tuple(_flat(each.text) for each in nested if each.checked is not True)
-        listed.append(OpenItem(_flat(item.text), tier, item.checked is True and not within, item, within))
+    for item, within in outer:
+        if item.text.strip():
+            tier = next((name for name, found in there.items() if found.body <= item.first < found.end), "")
+            done = item.checked is True and not within
+            listed.append(OpenItem(_flat(item.text), tier, done, item, tuple(within)))
     return listed
 
 
@@ -77,19 +81,23 @@ def find(document: Markdown, text: str) -> OpenItem | None:
 def complete(document: Markdown) -> None:
     """Have the section and its three headings there, in their order; items above them go to the backlog."""
     section = document.section(TITLE) or document.add_section(TITLE, 2)
-    level = min(section.level + 1, 6)
+    if section.level == 6:  # which has no room for headings below it
+        heading = document.lines()[section.line].text
+        document.put_lines(section.line, section.line, [heading.replace("#", "", 1)])
+        section = _there(document)
+    level = section.level + 1
     for number, tier in enumerate(TIERS):
         section = _there(document)
         if _tier(document, section, tier) is None:
             later = (_tier(document, section, other) for other in TIERS[number + 1 :])
             before = next((found.title for found in later if found is not None), None)
             document.add_section(tier, level, before=before, under=section)
-    while True:
-        section = _there(document)
-        flat = [item for item in document.items(section) if item.first < section.own_end and not item.depth]
-        if not flat:
-            return
-        _shift(document, flat[0], BACKLOG)
+    section = _there(document)
+    flat = [item for item in document.items(section) if item.first < section.own_end and not item.depth]
+    if flat:
+        blocks = [document.block(item) for item in flat]
+        _remove(document, flat)
+        _append(document, "\n".join(blocks), BACKLOG)
 
 
 def add(document: Markdown, text: str, tier: str) -> bool:
@@ -148,7 +156,12 @@ def finished(document: Markdown, texts: Iterable[str]) -> tuple[list[OpenItem], 
 
 
 def resolve(
-    document: Markdown, texts: Iterable[str], day: str, *, logged: Callable[[str, str], bool]
+    document: Markdown,
+    texts: Iterable[str],
+    day: str,
+    *,
+    logged: Callable[[str, str], bool],
+    recorded: Callable[[OpenItem], bool] | None = None,
 ) -> tuple[list[str], list[str]]:
     """Take out what is done, and say so in a quote: whoever counts bullets must not count it as open.
 
@@ -157,13 +170,15 @@ def resolve(
         texts: As of `finished`.
         day: Today.
         logged: Whether a log of a day has what a quote of that day says is done; the quote goes then.
+        recorded: Whether a log has an item as it stands; one that none has stays. All go without it.
 
     Returns:
         The texts of the items that were taken out, and those that were not, each with the reason.
     """
-    done, left = finished(document, texts)
-    for first in sorted((found.item.first for found in done), reverse=True):
-        document.remove(next(each.item for each in items(document) if each.item.first == first))
+    over, left = finished(document, texts)
+    done = [found for found in over if recorded is None or recorded(found)]
+    left += [f"“{each.text}” stays: it was changed while this was saved" for each in over if each not in done]
+    _remove(document, [found.item for found in done])
     if done:
         _recap(document, [found.text for found in done], day, logged)
     return [found.text for found in done], left
@@ -191,6 +206,20 @@ def _recap(document: Markdown, texts: Sequence[str], day: str, logged: Callable[
         section = _there(document)
     said = RESOLVED.join([*kept, *(as_line(text, WHOLE) for text in texts)])
     document.append(_there(document), f"> Done {day}: {said}", at_end=False)
+
+
+def _remove(document: Markdown, gone: Sequence[Item]) -> None:
+    """Take items out, those that only blank lines part at once: every change has the document read anew."""
+    lines = [line.text for line in document.lines()]
+    runs: list[tuple[int, int]] = []
+    for item in gone:
+        follows = bool(runs) and not any(
+            lines[number].strip() for number in range(runs[-1][1] + 1, item.first)
+        )
+        first = runs.pop()[0] if follows else item.first
+        runs.append((first, item.last))
+    for first, last in reversed(runs):  # lines before a run stay where they are when it goes
+        document.remove_lines(first, last)
 
 
 def _shift(document: Markdown, item: Item, tier: str) -> None:

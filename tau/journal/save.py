@@ -199,12 +199,21 @@ class Made:
             self.last.also(line)
 
 
+def is_copy(name: str, data: bytes) -> bool:
+    """Whether data is what the copy of a name was made of."""
+    return name.startswith(f"{_digest(data)}-")
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()[:16]
+
+
 def _copy(path: str, data: bytes, folder: int) -> str:
     """Keep what a file holds; the name of the copy."""
-    name = f"{sha256(data).hexdigest()[:16]}-{path.rpartition('/')[2]}"
+    name = f"{_digest(data)}-{path.rpartition('/')[2]}"
     try:
         if not fs.is_taken(name, folder):
-            fs.write_temporary(fs.temporary_name(name), folder, data)
+            fs.write_temporary(fs.temporary_name(name), folder, data, sync=True)
             fs.replace(fs.temporary_name(name), name, folder)
     except OSError as error:
         raise _not_kept(path, error.strerror or str(error)) from error

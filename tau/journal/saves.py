@@ -21,7 +21,7 @@ from tau.errors import JournalRefused
 from tau.journal import markdown
 from tau.journal.kept_in_state import open_kept
 from tau.journal.markdown import PutBack
-from tau.journal.save import Index, Save
+from tau.journal.save import Index, Save, is_copy
 from tau.sessions import file_system as fs
 
 KEPT = 100
@@ -186,7 +186,7 @@ class Saves:
             JournalRefused: It cannot be written.
         """
         try:
-            fs.write_temporary(fs.temporary_name(_INDEX), folder, msgspec.json.encode(index))
+            fs.write_temporary(fs.temporary_name(_INDEX), folder, msgspec.json.encode(index), sync=True)
             fs.replace(fs.temporary_name(_INDEX), _INDEX, folder)
         except OSError as error:
             raise self._unusable(error) from error
@@ -211,7 +211,7 @@ class Saves:
                 "else while it was made",
                 self._ways(number),
             )
-        files = self._files(index, inner)
+        files = self._files(number, index, inner)
         was, index.state = index.state, "undoing"
         self.write(index, inner)
         try:
@@ -270,11 +270,24 @@ class Saves:
         kept = one_line(str(self._path(number)))
         return f"remove {kept} to leave that save as it is; then /wrap undo takes the one before it back"
 
-    def _files(self, index: Index, inner: int) -> list[PutBack]:
-        """What is to be put back, what was changed last first: cut short, nothing is in no file."""
+    def _files(self, number: int, index: Index, inner: int) -> list[PutBack]:
+        """What is to be put back, what was changed last first: cut short, nothing is in no file.
+
+        Raises:
+            JournalRefused: A copy is not there or damaged.
+        """
 
         def held(name: str) -> bytes:
-            return fs.read_file(name, inner)[0]
+            try:
+                data = fs.read_file(name, inner)[0]
+            except FileNotFoundError:
+                data = None
+            if data is None or not is_copy(name, data):
+                path = one_line(str(self._path(number, name)))
+                raise JournalRefused(
+                    f"The save of {index.at} is not taken back: {path} is damaged", self._past(number)
+                )
+            return data
 
         return [
             PutBack(

@@ -7,14 +7,14 @@ a row of a table, a line of the front matter or a section of its name, with or w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 from tau.display import one_line
-from tau.journal.markdown import Markdown, as_line
-from tau.journal.markdown_line import as_typed, next_marker, without_comments
+from tau.journal.markdown import WHOLE, Markdown, Section, as_line
+from tau.journal.markdown_line import as_typed, begins_block, next_marker, without_comments
 from tau.masking import mask
 
 Status: TypeAlias = Literal["in-progress", "paused", "done"]
@@ -34,11 +34,12 @@ _BY_PERSON = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d user: ")
 _NAMES = "|".join(name.replace(" ", "[ _-]") for name in FIELDS)
 _FIELD = re.compile(
     rf"(?P<lead> ?(?:[-*+]\s+)?)(?P<bold>\*\*|__|`)?(?P<name>{_NAMES})"
-    r"(?(bold)(?P<mid>\s*:\s*(?P=bold)\s*|(?P=bold)\s*:\s*)|(?P<plain>\s*:\s*))(?P<value>.*?)\s*",
+    r"(?(bold)(?P<mid>\s*:\s*(?P=bold)\s*|(?P=bold)\s*:\s*)|(?P<plain>\s*:\s*))(?P<value>(?:.*\S)?)\s*",
     re.IGNORECASE,
 )
 _ROW = re.compile(
-    rf"(?P<lead>\s*\|\s*)(?P<name>{_NAMES})(?P<mid>\s*\|\s*)(?P<value>.*?)(?P<end>\s*\|\s*)", re.IGNORECASE
+    rf"(?P<lead>\s*\|\s*)(?P<name>{_NAMES})(?P<mid>\s*\|\s*+)(?P<value>(?:[^|\\]|\\.)*+)(?P<end>\|.*)",
+    re.IGNORECASE,
 )
 _LOG_HEADING = re.compile(rb"^## Log[ \t]*\r?\n", re.MULTILINE)
 _ENTRY_LINE = re.compile(rb"[-*+] +[^\s\[]|[ \t]*\r?\Z")
@@ -46,6 +47,11 @@ _NOTHING = ("", "-", "–", "—", "none", "(none)", "_none_", "*none*", "n/a", 
 _WRAPS = ("**", "__", "`", '"', "'", "*", "_")
 _STATUS = re.compile(r"(?<![^\W_])(?:(in)[-_ ]progress|(paused)|(done))(?![^\W_])", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]")
+_MARKS = r"(?:[\s*_`'\".!✅✔☑✓🎉\ufe0f]|\[[xX]\])*+"
+_DONE = re.compile(rf"{_MARKS}done{_MARKS}", re.IGNORECASE)
+_CELL = re.compile(r"(?:[^|\\]|\\.)+")
+_BEFORE_DONE = "### Before it was done"
+"""Stands above what else a section said of the status, once that is done."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +115,17 @@ class LogLine:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a field stands: its first and last line, and what of the line stands around its value.
+    """Where a field stands: its first and last line, and what of them stands around its value.
 
-    `first` is None for a section of the field's name that holds nothing yet.
+    Attributes:
+        value: As written, maybe on several lines: all that another value takes the place of.
+        first: None for a section of the field's name that holds nothing yet.
+        last: The last line of the value.
+        before: What stands on the first line before it.
+        after: What stands on the last line behind it.
+        more: What else its section says, or the cells behind it.
+        is_cell: Whether it is in the row of a table.
+        of_all: Whether it is said of the whole file, and not of a part of it.
     """
 
     value: str
@@ -119,6 +133,9 @@ class _Place:
     last: int | None = None
     before: str = ""
     after: str = ""
+    more: str = ""
+    is_cell: bool = False
+    of_all: bool = True
 
 
 @dataclass(frozen=True)
@@ -150,12 +167,13 @@ def read(name: str, data: bytes, *, with_log: bool = True) -> WorkSession:
         log = _entries(parts) if parts is not None else _log(document)
     found = {each: _place(document, each) for each in FIELDS}
     values = {each: _value(place.value) if place else "" for each, place in found.items()}
+    status, status_said = _status_of(document, found[STATUS])
     headings = document.headings()
     return WorkSession(
         name=name,
         title=headings[0].title if headings else "",
-        status=_status(values[STATUS]),
-        status_said=values[STATUS],
+        status=status,
+        status_said=status_said,
         last_active=values[LAST_ACTIVE],
         task=as_typed(values[TASK]),
         todo=_path(values[TODO]),
@@ -208,22 +226,39 @@ def begun(title: str, at: datetime, task: str) -> bytes:
 
 
 def as_task(text: str) -> str:
-    """A text as it may stand for the current task, without secrets."""
-    return _inline(mask(text), LONGEST_TASK)
+    """A text as it may stand for the current task, whole, without secrets."""
+    return _inline(mask(text), WHOLE)
+
+
+def task_of(request: str) -> str:
+    """What a request is called as the current task: its beginning, without secrets."""
+    return one_line(mask(request), LONGEST_TASK)
 
 
 def put(document: Markdown, name: str, value: str) -> None:
-    """Change a field where it stands; one that is missing is added below the last one that is there."""
+    """Change a field where it stands; one that is missing is added below the last one that is there.
+
+    Of a status its word alone is changed. What else was said with it stays: where it is done, which is all
+    that such a status says, in a comment or below a heading of its own.
+    """
     place = _place(document, name)
+    done = name == STATUS and value == "done"
     if place is None:
         _add(document, name, value)
     elif place.first is not None and place.last is not None:
-        if place.after:  # the row of a table
+        if place.is_cell:
             value = value.replace("|", "\\|")
-        line = f"{place.before}{_wrapped(value, place.value)}{place.after}".rstrip()
-        document.put_lines(place.first, place.last, [line])
+        new = _new_status(value, place.value) if name == STATUS else _wrapped(value, place.value)
+        after = _CELL.sub(_hidden, place.after) if done and place.is_cell else place.after
+        text = f"{place.before}{new}{after}" if new or place.is_cell else place.before.rstrip()
+        lines = text.split("\n")
+        document.put_lines(place.first, place.last, lines)
+        if done and not place.is_cell and _WORD.search(_bare(place.more)):
+            document.insert(place.first + len(lines), _BEFORE_DONE)
     elif value and (section := document.section(name)) is not None:
         document.append(section, value)
+    if done and (now := _place(document, name)) is not None and not now.of_all:
+        _add_on_top(document, name, value)
 
 
 def add_to_log(document: Markdown, line: LogLine) -> None:
@@ -247,9 +282,15 @@ def _add(document: Markdown, name: str, value: str) -> None:
         else:
             row = _ROW.fullmatch(text)
             assert row is not None
-            new = f"{row['lead']}{name}{row['mid']}{value}{row['end']}"
+            cells = " |" * (len(_CELL.sub("", row["end"])))
+            new = f"{row['lead']}{name}{row['mid']}{value}{cells}"
         document.put_lines(last, last, [text, new])
         return
+    _add_on_top(document, name, value)
+
+
+def _add_on_top(document: Markdown, name: str, value: str) -> None:
+    """Add a field as an item below the title."""
     headings = document.headings()[:1]
     titles = [each for each in headings if each.level == 1 and document.section(LOG, level=1) is None]
     at = titles[0].body if titles else document.front_matter
@@ -260,25 +301,50 @@ def _place(document: Markdown, name: str) -> _Place | None:
     """Where a field stands first: in a line, or as a section of its name."""
     place = _line(document, name)
     section = document.section(name)
-    if place is not None or section is None:
-        return place
+    return place if place is not None or section is None else _own(document, section)
+
+
+def _own(document: Markdown, section: Section) -> _Place:
+    """The field that a section is: the first paragraph or item in it."""
+    prose = {line.number for line in document.prose(section) if line.text.strip()}
     filled = [line for line in document.lines(section) if line.number < section.own_end and line.text.strip()]
-    if not filled:
-        return _Place("", None)
-    mark = re.match(r"\s*(?:[-*+]\s+)?", filled[0].text)
+    first = next((line.number for line in filled if line.number in prose), None)
+    earlier = [each.level for each in document.headings() if each.line < section.line]
+    of_all = next((level for level in reversed(earlier) if level < section.level), 1) == 1
+    if first is None:
+        return _Place("", None, more=" ".join(line.text for line in filled), of_all=of_all)
+    texts: list[str] = []
+    for line in filled:
+        if line.number == first + len(texts) and line.number in prose:
+            if texts and begins_block(line.text):
+                break
+            texts.append(line.text)
+    last = first + len(texts) - 1
+    text = "\n".join(texts)
+    mark = re.match(r"\s*(?:[-*+]\s+)?", text)
     before = mark[0] if mark else ""
-    first = filled[0].text[len(before) :].strip()
-    value = " ".join([first, *(line.text.strip() for line in filled[1:])])
-    return _Place(value, filled[0].number, filled[-1].number, before)
+    value = text[len(before) :].rstrip()
+    more = " ".join(line.text for line in filled if not first <= line.number <= last)
+    return _Place(value, first, last, before, text[len(before) + len(value) :], more, of_all=of_all)
 
 
 def _line(document: Markdown, name: str) -> _Place | None:
     """Where a field stands in a line: above the sections, or in one that has two of the fields at least."""
+    parts: dict[int, dict[str, _Place]] = {}
+    for part, key, place in _lines(document):
+        parts.setdefault(part, {}).setdefault(key, place)
+    for part, fields in parts.items():
+        if name.casefold() in fields and (part == 0 or len(fields) > 1):
+            return fields[name.casefold()]
+    return None
+
+
+def _lines(document: Markdown) -> Iterator[tuple[int, str, _Place]]:
+    """The lines that look like a field: the number of the part, 0 above the sections, the name, the place."""
     log = document.section(LOG)
     headings = document.headings()
     first = next((number for number, each in enumerate(headings) if each.level > 1), len(headings))
     starts = [each.body for each in headings[first:]]  # an underlined field is above its line
-    parts: dict[int, dict[str, _Place]] = {}
     for number, text in ((line.number, line.text) for line in document.prose()):
         if log is not None and log.line <= number < log.end:
             continue
@@ -286,15 +352,23 @@ def _line(document: Markdown, name: str) -> _Place | None:
             found = pattern.fullmatch(text)
             if found is None or (pattern is _ROW and _is_name(found["value"])):
                 continue
+            is_cell = pattern is _ROW
+            value, start = found["value"].rstrip(), found.start("value")
+            after = text[start + len(value) :]
+            blank = "" if is_cell or text[:start][-1:].isspace() else " "
+            part = sum(start_of <= number for start_of in starts)
             key = re.sub("[ _-]", " ", found["name"]).casefold()
-            start, end = found.span("value")
-            blank = "" if pattern is _ROW or text[:start][-1:].isspace() else " "
-            place = _Place(found["value"], number, number, text[:start] + blank, text[end:].rstrip())
-            parts.setdefault(sum(start <= number for start in starts), {}).setdefault(key, place)
-    for part, fields in parts.items():
-        if name.casefold() in fields and (part == 0 or len(fields) > 1):
-            return fields[name.casefold()]
-    return None
+            place = _Place(
+                value,
+                number,
+                number,
+                text[:start] + blank,
+                f" {after}" if is_cell and not value else after,
+                after.replace("|", " ") if is_cell else "",
+                is_cell,
+                part == 0,
+            )
+            yield part, key, place
 
 
 def _is_name(text: str) -> bool:
@@ -351,11 +425,30 @@ def _inline(text: str, limit: int) -> str:
     return without_comments(one_line(text, limit))
 
 
+def _status_of(document: Markdown, place: _Place | None) -> tuple[Status | None, str]:
+    """The status of a file, and what it says of it.
+
+    Files that are done are deleted, so every status in it must be that, and one of them that of all of it.
+    """
+    said = _value(_bare(place.value)) if place is not None else ""
+    status = _status(said)
+    if status != "done" or place is None:
+        return status, said
+    places = [each for _, key, each in _lines(document) if key == STATUS.casefold()]
+    places += [_own(document, each) for each in document.sections() if _is_status(each.title)]
+    whole = [" ".join(_bare(f"{each.value} {each.more}").split()) for each in places]
+    if all(_DONE.fullmatch(each) for each in whole if _WORD.search(each)):
+        return ("done", said) if place.of_all else (None, f"{said}, of a part of it")
+    return None, ", ".join(dict.fromkeys(filter(None, whole)))
+
+
 def _status(said: str) -> Status | None:
     """The status that is the first word, where no other one is named, as in a form that lists them.
 
-    Files that are done are deleted, so that must be all it says: not ``done but for the tests``.
+    What is done says nothing else: not ``done but for the tests``, nor ``done?``.
     """
+    if _DONE.fullmatch(said):
+        return "done"
     named = list(_STATUS.finditer(said))
     if not named:
         return None
@@ -363,8 +456,48 @@ def _status(said: str) -> Status | None:
     if _WORD.search(said, 0, first.start()) or any(each.lastindex != first.lastindex for each in others):
         return None
     if first[3]:
-        return None if _WORD.search(said, first.end()) else "done"
+        return None
     return "paused" if first[2] else "in-progress"
+
+
+def _new_status(value: str, before: str) -> str:
+    """What a status becomes: another word in it; one that was not known stays in a comment behind it."""
+    said = _bare(before)
+    known = _status(_value(said))
+    found = _STATUS.search(said)
+    if known in ("paused", "in-progress") and found is not None:
+        if value != "done":
+            return f"{before[: found.start()]}{value}{before[found.end() :]}"
+        more = _WORD.search(said, found.end()) is not None
+    else:
+        more = known is None and _WORD.search(said) is not None
+    if more:
+        return f"{value} {_comment(before)}"
+    words = said.strip()
+    start = said.find(words)
+    return f"{before[:start]}{_wrapped(value, words)}{before[start + len(words) :]}"
+
+
+def _is_status(title: str) -> bool:
+    return title.strip().rstrip("#").strip().casefold() == STATUS.casefold()
+
+
+def _bare(text: str) -> str:
+    """A text with blanks in the place of its comments."""
+    parts, end = [], 0
+    while (opens := text.find("<!--", end)) >= 0 and (closes := text.find("-->", opens)) >= 0:
+        parts += [text[end:opens], " " * (closes + 3 - opens)]
+        end = closes + 3
+    return "".join([*parts, text[end:]])
+
+
+def _comment(text: str) -> str:
+    return f"<!-- {' '.join(text.replace('-->', '-- >').split())} -->"
+
+
+def _hidden(cell: re.Match[str]) -> str:
+    """A cell that says anything in a comment."""
+    return f" {_comment(cell[0])} " if _WORD.search(_bare(cell[0])) else cell[0]
 
 
 def _value(written: str) -> str:

@@ -10,13 +10,12 @@ from pathlib import Path, PurePosixPath
 
 from tau.display import one_line
 from tau.errors import JournalRefused
-from tau.journal.markdown import Item, Markdown, as_line, edit
+from tau.journal.markdown import WHOLE, Item, Markdown, as_line, edit
 from tau.journal.markdown_line import as_typed, next_marker
-from tau.journal.work_place import FOLDER, TODO, WorkPlace, write_new
+from tau.journal.work_place import FOLDER, LARGEST, TODO, WorkPlace, write_new
 from tau.masking import mask
 
 _LONGEST_NAME = 60
-_LONGEST_ITEM = 300
 _MOST_NAMED = 100
 
 
@@ -107,19 +106,19 @@ def read(place: WorkPlace, path: str) -> Todo:
     return of_document(path, document)
 
 
-def all_of(place: WorkPlace) -> list[Todo]:
-    """The files of `.memory/todo/` that can be read, by name.
+def all_of(place: WorkPlace) -> tuple[list[Todo], list[str]]:
+    """The files of `.memory/todo/` that can be read, by name, and why others cannot be, a line each.
 
     Raises:
         JournalRefused: The folder cannot be read.
     """
-    found = []
+    found, unread = [], []
     for name in place.files(TODO):
         try:
             found.append(read(place, f"{FOLDER}/{TODO}/{name}"))
-        except JournalRefused:
-            continue
-    return found
+        except JournalRefused as error:
+            unread.append(error.line())
+    return found, unread
 
 
 def make(place: WorkPlace, title: str) -> Todo:
@@ -128,7 +127,7 @@ def make(place: WorkPlace, title: str) -> Todo:
     Raises:
         JournalRefused: The title is none, or the file cannot be written.
     """
-    heading = as_line(mask(title), _LONGEST_ITEM)
+    heading = as_line(mask(title), WHOLE)
     words = re.findall(r"[^\W_]+", heading.casefold())
     base = "-".join(words)[:_LONGEST_NAME].rstrip("-")
     if not base:
@@ -150,7 +149,7 @@ def add(place: WorkPlace, path: str, text: str) -> Todo:
     Raises:
         JournalRefused: The text is none, or the file cannot be changed.
     """
-    line = as_line(mask(text), _LONGEST_ITEM)
+    line = as_line(mask(text), WHOLE)
     if not line:
         raise JournalRefused("An item is a few words", "/todo add TEXT")
 
@@ -198,8 +197,20 @@ def tick(place: WorkPlace, path: str, number: int, *, done: bool) -> tuple[Todo,
 
 
 def _changed(place: WorkPlace, path: str, change: Callable[[Markdown], None]) -> Todo:
-    edit(place.root.joinpath(*path.split("/")), change, root=place.root)
-    return read(place, path)
+    now = Todo(path, "", ())
+
+    def changing(document: Markdown) -> None:
+        nonlocal now
+        change(document)
+        if len(document.data) > LARGEST:
+            raise JournalRefused(
+                f"{one_line(path)} would be larger than {LARGEST // 1000:,} kB, which is not read",
+                "/todo new TITLE makes another",
+            )
+        now = of_document(path, document)
+
+    edit(place.root.joinpath(*path.split("/")), changing, root=place.root)
+    return now
 
 
 def of_document(path: str, document: Markdown) -> Todo:

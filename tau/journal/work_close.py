@@ -54,7 +54,9 @@ class WorkClose:
         if distilled.changed and not distilled.questions:
             self.undone_with = closed
         asked = [self._asked(each, path, closed) for each in distilled.questions]
-        return Wrapped(lines, asked, refused, changed=distilled.changed, closed=closed)
+        return Wrapped(
+            lines, asked, refused, changed=distilled.changed, closed=closed, lessons=distilled.lessons
+        )
 
     def reopen(self, path: str) -> str:
         """Take back that a file was set done. Returns what was done, in a line.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a project without a work log starts without them
     from tau.journal.work_close import WorkClose
     from tau.journal.work_sessions import WorkSessions
     from tau.journal.work_todos import WorkTodos
-    from tau.journal.wrapping import WrapAsk, Wrapped, WrapSession
+    from tau.journal.wrapping import Taken, WrapAsk, Wrapped, WrapSession
 
 UNDONE_BY = "/work undo takes it back"
 
@@ -266,8 +266,12 @@ class WorkDesk:
 
         work_wrap.read(answer)
 
-    def takes(self, answer: Mapping[str, Any]) -> list[str]:
-        """The lessons of an answer that `apply_wrap` would write, or that are there; their texts.
+    def takes(self, answer: Mapping[str, Any], origin: str) -> Taken:
+        """The lessons of an answer that `apply_wrap` would write, or that are there.
+
+        Args:
+            answer: As of `apply_wrap`.
+            origin: What came from outside in the session; empty when nothing did.
 
         Raises:
             WrapInvalid: The answer is none that can be used.
@@ -275,7 +279,7 @@ class WorkDesk:
         """
         from tau.journal import work_wrap
 
-        return work_wrap.taken(answer, self._long_term(self.sessions.in_use()), self.backing)
+        return work_wrap.taken(answer, self._long_term(self.sessions.in_use()), self.backing, origin)
 
     def apply_wrap(self, answer: Mapping[str, Any], session: WrapSession) -> Wrapped:
         """Write the lessons that a session is distilled to, take out what is stale, and set it done.

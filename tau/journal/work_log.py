@@ -18,6 +18,7 @@ from tau.config.places import make_private
 from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal import session_file
+from tau.journal.kept_in_state import open_kept, write_kept
 from tau.journal.markdown import Markdown, edit
 from tau.journal.session_file import LAST_ACTIVE, STATUS, TASK, LogLine, WorkSession
 from tau.journal.work_place import FOLDER, LARGEST_SESSION, SESSION, WorkPlace, write_new
@@ -25,6 +26,14 @@ from tau.sessions import file_system as fs
 
 PATIENCE = 1.0
 """Seconds that a file is waited for at which another process only looks."""
+
+KEPT = 100
+"""Files that were done of which a copy is kept."""
+
+_DIGITS = 8
+_NUMBERED = re.compile(rf"\d{{{_DIGITS}}}-")
+_LONGEST_KEPT = 200
+"""Bytes of the name of a copy behind its number."""
 
 _MOST_NAMED = 10_000
 _END = 500_000
@@ -219,7 +228,7 @@ class WorkLog:
     def drop_done(self) -> None:
         """Delete the files that say they are done, but for those that a living conversation holds.
 
-        What may be no session's file stays.
+        What may be no session's file stays. A copy of each is kept in the state directory.
 
         Raises:
             JournalRefused: The folder cannot be read.
@@ -233,11 +242,33 @@ class WorkLog:
         if self.is_held(name) or not self.hold(name):
             return
         try:
-            if self.read(name).status == "done":
-                with self._place.opened(FOLDER, SESSION) as folder:
+            if self.read(name).status != "done":
+                return
+            with self._place.opened(FOLDER, SESSION) as folder:
+                data, _ = fs.read_file(name, folder)
+                if session_file.read(name, data, with_log=False).status == "done":
+                    self._keep(name, data)
                     os.unlink(name, dir_fd=folder)
         finally:
             self.release(name)
+
+    def _keep(self, name: str, data: bytes) -> None:
+        """Keep what a file holds that is about to be deleted.
+
+        Raises:
+            OSError: The state directory cannot be written.
+        """
+        of = sha256(os.fsencode(self._place.folder)).hexdigest()[:32]
+        folder = open_kept(self._state, ("journal", "done", of))
+        try:
+            there = sorted(each for each in fs.names(folder) if _NUMBERED.match(each))
+            number = int(there[-1][:_DIGITS]) + 1 if there else 1
+            short = os.fsdecode(os.fsencode(name)[-_LONGEST_KEPT:])
+            write_kept(f"{number:0{_DIGITS}}-{short}", folder, data)
+            for old in there[: 1 - KEPT]:
+                os.unlink(old, dir_fd=folder)
+        finally:
+            os.close(folder)
 
     # ---------------------------------------------------------------------------------------------
 

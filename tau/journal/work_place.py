@@ -14,6 +14,7 @@ from tau.config.settings import Places
 from tau.config.trust import Trust, repository_root, trust_root
 from tau.display import one_line
 from tau.errors import JournalRefused
+from tau.journal.encoding import check_encoding
 from tau.sessions import file_system as fs
 
 FOLDER = ".memory"
@@ -96,7 +97,7 @@ class WorkPlace:
 
         Raises:
             FileNotFoundError: It is not there.
-            JournalRefused: It is something else, too large, or cannot be read.
+            JournalRefused: It is something else, no text, too large, or cannot be read.
         """
         *folders, name = path.split("/")
         shown = one_line(path)
@@ -109,6 +110,7 @@ class WorkPlace:
             raise JournalRefused(f"{shown} cannot be read: {error.strerror}") from error
         if len(data) > largest:
             raise JournalRefused(f"{shown} is larger than {largest // 1000:,} kB, so it is not read")
+        check_encoding(data, shown)
         return data
 
     def ends(self, path: str, each: int) -> tuple[bytes, bytes] | None:

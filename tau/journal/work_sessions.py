@@ -14,7 +14,7 @@ from tau.config.settings import Settings
 from tau.display import one_line
 from tau.errors import JournalRefused, TauError
 from tau.journal import work_place, work_shown
-from tau.journal.session_file import DATE, LAST_ACTIVE, STATUS, TASK, LogLine, WorkSession, as_task
+from tau.journal.session_file import DATE, LAST_ACTIVE, STATUS, TASK, LogLine, WorkSession, as_task, task_of
 from tau.journal.work_log import WorkLog, path_of
 from tau.journal.work_place import FOLDER, WorkPlace, root_of
 from tau.journal.work_shown import Offer
@@ -125,11 +125,11 @@ class WorkSessions:
             if not self.current:
                 if not request:
                     return ""  # nothing was asked for yet that this could belong to
-                self.current = log.begin(called, request, lines[-1].at)
+                self.current = log.begin(called, task_of(request), lines[-1].at)
             fields = {LAST_ACTIVE: lines[-1].at.strftime(DATE)}
             if request:
                 fields[STATUS] = "in-progress"
-            log.write(self.current, lines=lines, fields=fields, task=request)
+            log.write(self.current, lines=lines, fields=fields, task=task_of(request))
             return self.current
 
     @property

@@ -40,8 +40,8 @@ class WorkTodos:
         """
         return self._todo_of(self._sessions.in_use(), session)
 
-    def files(self) -> list[Todo]:
-        """The files of `.memory/todo/`.
+    def files(self) -> tuple[list[Todo], list[str]]:
+        """The files of `.memory/todo/`, and why others cannot be read, a line each.
 
         Raises:
             TauError: They cannot be read.

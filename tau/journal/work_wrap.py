@@ -15,7 +15,7 @@ from tau.journal.markdown import Markdown
 from tau.journal.session_file import WorkSession
 from tau.journal.work_log import path_of
 from tau.journal.work_place import SECTIONS, SHOWN, WISHES
-from tau.journal.wrapping import Question, WrapAsk, WrapInvalid, end_of, waits, whole
+from tau.journal.wrapping import Question, Taken, WrapAsk, WrapInvalid, end_of, waits, whole
 
 KEY = "memory"
 
@@ -53,12 +53,14 @@ class Distilled:
         questions: What waits for their yes.
         summary: The same in a few words, for the log.
         changed: Whether the file was.
+        lessons: The texts of the lessons that are there now, or wait.
     """
 
     lines: list[str]
     questions: list[Question]
     summary: str
     changed: bool
+    lessons: list[str]
 
 
 @dataclass
@@ -69,7 +71,8 @@ class _Done:
         recorded: For each lesson that is new a line when that is done, and one when it is yet to be.
         pruned: The same of entries that were taken out.
         refused: What was not done, a line each.
-        there: The lessons that are there now.
+        there: The texts of the lessons that are there now.
+        new: Those of them that were not there before.
         replaced: How many took the place of an entry.
     """
 
@@ -77,6 +80,7 @@ class _Done:
     pruned: list[tuple[str, str]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     there: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
     replaced: int = 0
 
     @property
@@ -134,6 +138,47 @@ def apply(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing, orig
         WrapInvalid: The answer is none that can be used; nothing was written.
         JournalRefused: The file cannot be written; it is as it was.
     """
+    at_once, later, why, refused = _planned(answer, long_term, backing, origin)
+    done = long_term.change(lambda document: _changed(document, at_once))
+    foreseen = _changed(long_term.document(), later)
+    lines = [*done.lines, *refused, *done.refused, *foreseen.refused]
+    if done.lines:
+        lines.append(f"{SHOWN} was changed. {UNDONE_BY}")
+    elif not lines and not foreseen.wanted:
+        lines.append(f"{SHOWN} stays as it is: there was nothing to record or to prune")
+    questions = [_question(foreseen.wanted, why, later, long_term)] if foreseen.wanted else []
+    summary = f"{len(done.recorded)} recorded, {len(done.pruned)} pruned in {SHOWN}"
+    if questions:
+        summary += f"; {len(foreseen.wanted)} wait for a yes, since {why}"
+    return Distilled(lines, questions, summary, bool(done.lines), [*done.there, *foreseen.there])
+
+
+def taken(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing, origin: str) -> Taken:
+    """The lessons of an answer that the long-term memory would take, or has already; as of `apply`.
+
+    Raises:
+        WrapInvalid: The answer is none that can be used.
+        JournalRefused: The file cannot be read.
+    """
+    at_once, later, _, _ = _planned(answer, long_term, backing, origin)
+    document = long_term.document()
+    now, then = _changed(document, at_once), _changed(document, later)
+    there = [text for each in (now, then) for text in each.there if text not in each.new]
+    return Taken(there, now.new, then.new)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Lessons, each with the entry that it replaces, and entries to take out."""
+
+    lessons: Sequence[tuple[Lesson, str]] = ()
+    prunes: Sequence[_Prune] = ()
+
+
+def _planned(
+    answer: Mapping[str, Any], long_term: LongTerm, backing: Backing, origin: str
+) -> tuple[_Asked, _Asked, str, list[str]]:
+    """What is written at once, what waits for a yes and why it does, and what the rules refuse."""
     passed, prunes, refused = _allowed(answer, long_term, backing)
     document = long_term.document()
     total = sum(
@@ -148,39 +193,12 @@ def apply(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing, orig
         why = f"content from outside was in this session ({origin})"
         replacing = passed
     later = _Asked(replacing, prunes) if why else _Asked()
-    at_once = _Asked([each for each in passed if each not in later.lessons], () if why else prunes)
-    done = long_term.change(lambda document: _changed(document, at_once))
-    foreseen = _changed(long_term.document(), later)
-    lines = [*done.lines, *refused, *done.refused, *foreseen.refused]
-    if done.lines:
-        lines.append(f"{SHOWN} was changed. {UNDONE_BY}")
-    elif not lines and not foreseen.wanted:
-        lines.append(f"{SHOWN} stays as it is: there was nothing to record or to prune")
-    questions = [_question(foreseen.wanted, why, later, long_term)] if foreseen.wanted else []
-    summary = f"{len(done.recorded)} recorded, {len(done.pruned)} pruned in {SHOWN}"
-    if questions:
-        summary += f"; {len(foreseen.wanted)} wait for a yes, since {why}"
-    return Distilled(lines, questions, summary, bool(done.lines))
-
-
-def taken(answer: Mapping[str, Any], long_term: LongTerm, backing: Backing) -> list[str]:
-    """The lessons of an answer that the long-term memory would take, or has already; their texts.
-
-    Raises:
-        WrapInvalid: The answer is none that can be used.
-        JournalRefused: The file cannot be read.
-    """
-    passed, _, _ = _allowed(answer, long_term, backing)
-    done = _changed(long_term.document(), _Asked(passed))
-    return done.there
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Lessons, each with the entry that it replaces, and entries to take out."""
-
-    lessons: Sequence[tuple[Lesson, str]] = ()
-    prunes: Sequence[_Prune] = ()
+    return (
+        _Asked([each for each in passed if each not in later.lessons], () if why else prunes),
+        later,
+        why,
+        refused,
+    )
 
 
 def _allowed(
@@ -212,6 +230,7 @@ def _changed(document: Markdown, asked: _Asked) -> _Done:
             done.refused.append(f"Not recorded: {said} — {error.line()}")
             continue
         done.there.append(lesson.text)
+        done.new += [lesson.text] if outcome.kind != "there" else []
         where = lesson.section
         if outcome.kind == "added":
             done.recorded.append((f"Recorded in {where}: {said}", f"new in {where}: {said}"))
@@ -222,13 +241,10 @@ def _changed(document: Markdown, asked: _Asked) -> _Done:
     for prune in asked.prunes:
         try:
             entry = lessons.find(document, prune.section, prune.entry)
+            lessons.take_out(document, entry)
         except JournalRefused as error:
             done.refused.append(f"Not pruned: {whole(prune.entry)} — {error.line()}")
             continue
-        if entry.item is not None and entry.item.holds_more:
-            done.refused.append(f"Not pruned: {entry.whole} — it has something nested in it")
-            continue
-        lessons.take_out(document, entry)
         change = f"{one_line(prune.section, 60)}: {entry.whole} — {one_line(prune.reason, 200)}"
         done.pruned.append((f"Pruned from {change}", f"pruned from {change}"))
     return done

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
+from tau.errors import JournalRefused
 from tau.journal import assumptions, context_file, context_state, lessons_file
 from tau.journal.assumptions import Tally
 from tau.journal.context_answer import AssumptionSaid, ContextSaid, FactSaid, LessonSaid, SharedSaid
@@ -258,7 +259,10 @@ def _graduates(document: Markdown, parted: Parted, said: ContextSaid) -> list[st
 
 def _lessons(place: LogPlace, parted: Parted, name: str, said: ContextSaid, waiting: ContextSaid) -> None:
     """Have lessons wait; those that are none, or are there, are not asked about."""
-    document = _read(place, name, LESSONS)
+    try:
+        document = _read(place, name, LESSONS)
+    except JournalRefused:  # which is told: a yes writes none
+        document = Markdown(b"")
     now: list[LessonSaid] = []
     for each in said.lessons:
         lesson = Lesson(each.title, each.context, each.failed, each.fix, each.rule)
@@ -266,7 +270,7 @@ def _lessons(place: LogPlace, parted: Parted, name: str, said: ContextSaid, wait
             now.append(each)
             continue
         waiting.lessons.append(each)
-        parted.shown.append(f"{name}: new lesson: {_lesson(each)}")
+        parted.shown.append(f"{name}: new lesson: {lesson_line(each)}")
         parted.discoveries.setdefault(name, []).append(f"{each.title}: {each.rule}")
     parted.parts[name].lessons = now
 
@@ -303,7 +307,8 @@ def _fact(fact: FactSaid, old: str) -> str:
     return f"the fact “{whole(old)}” becomes “{whole(fact.text)}”"
 
 
-def _lesson(said: LessonSaid) -> str:
+def lesson_line(said: LessonSaid) -> str:
+    """All of a lesson, on one line."""
     fields = (
         ("Context", said.context),
         ("What failed", said.failed),

@@ -54,6 +54,21 @@ class WrapAsk:
     material: Sequence[tuple[str, str]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The lessons of an answer that a desk takes, as texts.
+
+    Attributes:
+        there: Those that are there already.
+        now: Those that are written at once.
+        waiting: Those that are written after the person's yes.
+    """
+
+    there: Sequence[str] = ()
+    now: Sequence[str] = ()
+    waiting: Sequence[str] = ()
+
+
 def _nothing_more() -> Sequence[str]:
     return ()
 
@@ -95,6 +110,7 @@ class Wrapped:
         closed: The absolute path of the session's file that was set done, or that an answer to a question
             sets done; empty where there is none.
         stands: Whether what was saved was not taken back. Blocks.
+        lessons: The texts of the lessons that are there now, or wait.
     """
 
     lines: Sequence[str] = ()
@@ -104,6 +120,7 @@ class Wrapped:
     also: Callable[[str], None] | None = None
     closed: str = ""
     stands: Callable[[], bool] = _always
+    lessons: Sequence[str] = ()
 
 
 def whole(text: str) -> str:

@@ -251,6 +251,53 @@ async def test_todos_are_shown_ticked_and_closed(logged: Bench) -> None:
     assert written == b"# X\r\n\r\n* [x] one\r\n  + [x] two\r\n- [x] three"
 
 
+async def test_what_is_typed_is_written_whole(logged: Bench) -> None:
+    words = f"Ask Bob {' '.join(f'w{number:03}' for number in range(400))}, the end"
+    async with logged.open() as conversation:
+        await say(conversation, words)
+        (path,) = files(logged.root)
+        (task,) = re.findall("^- Current Task: (.*)$", path.read_text(), re.MULTILINE)
+        assert len(task) == 160, "a request is called by its beginning"
+        await ask(conversation, f"/work task {words}")
+        assert f"- Current Task: {words}\n" in path.read_text()
+        await ask(conversation, "/todo new list")
+        await ask(conversation, f"/todo add {words}")
+        assert (logged.root / ".memory" / "todo" / "list.md").read_text().endswith(f"- [ ] {words}\n")
+        await ask(conversation, f"/work new {words}")
+        assert sum(f"- Current Task: {words}\n" in each.read_text() for each in files(logged.root)) == 2
+        await ask(conversation, f"/todo new {words}")
+        assert any(
+            each.read_text() == f"# {words}\n" for each in (logged.root / ".memory" / "todo").iterdir()
+        )
+
+
+async def test_todo_files_that_cannot_be_read_are_said(logged: Bench) -> None:
+    folder = logged.root / ".memory" / "todo"
+    (folder / "big.md").write_text("# B\n\n" + "- [ ] item\n" * 100_000)
+    too_large = ".memory/todo/big.md is larger than 1,000 kB, so it is not read"
+    async with logged.open() as conversation:
+        assert (await ask(conversation, "/todo list"))[0] == too_large
+        (folder / "a.md").write_text("# A\n\n- [ ] x\n")
+        assert (await ask(conversation, "/todo list"))[1:3] == [
+            "  .memory/todo/a.md  A: 1 of 1 open",
+            too_large,
+        ]
+
+
+async def test_a_todo_that_would_be_too_large_is_not_changed_and_nothing_is_logged(logged: Bench) -> None:
+    path = logged.root / ".memory" / "todo" / "a.md"
+    path.write_text(f"# A\n\n- [ ] x\n\n{'p' * 999_970}\n")
+    before = path.read_bytes()
+    async with logged.open() as conversation:
+        await ask(conversation, "/todo use a")
+        refused = await conversation.command("/todo add buy oat milk")
+        assert isinstance(refused, Refused)
+        assert ".memory/todo/a.md would be larger than 1,000 kB" in refused.line
+    assert path.read_bytes() == before
+    (log_of,) = files(logged.root)
+    assert "milk" not in log_of.read_text()
+
+
 @pytest.mark.parametrize(
     ("items", "marker"),
     [

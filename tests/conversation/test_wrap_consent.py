@@ -385,6 +385,108 @@ async def test_a_lesson_that_memory_refuses_stays_with_its_context(bench: Logged
     assert f"**Prevention rule:** {rule}\n" in bench.files()["acme/LESSONS.md"]
 
 
+FREEZE = {"title": "Freeze first", "fix": "Freeze it", "rule": LEARNED["text"]}
+OTHER = {"title": "Other", "fix": "Do it", "rule": "Never do otherwise"}
+
+
+def closes_both(bench: Logged, *contexts: dict[str, Any], **more: Any) -> Path:
+    """Have the model say a lesson for both. Returns the long-term memory."""
+    long_term = has_memory(bench)
+    log = {"contexts": list(contexts), **more}
+    bench.side = [{"text": json.dumps({"memory": {"lessons": [LEARNED], "prune": []}, "session_log": log})}]
+    return long_term
+
+
+async def test_a_lesson_that_memory_could_not_write_goes_to_its_context(bench: Logged) -> None:
+    bench.has("acme")
+    long_term = closes_both(bench, part("acme", lessons=[FREEZE, OTHER]))
+    before = long_term.read_bytes()
+    long_term.chmod(0o444)
+    async with bench.open() as conversation:
+        await say(conversation, "Freeze the clock, always")
+        said = await whole(conversation, "/wrap acme")
+        assert any("long-term.md cannot be changed: it is write-protected" in line for line in said.refused)
+        assert any(f"is the new lesson SL-002: {LEARNED['text']}" in line for line in said.lines)
+        held = bench.files()["acme/LESSONS.md"]
+        assert held.count(LEARNED["text"]) == 1
+        assert OTHER["rule"] in held
+        await lines(conversation, "/wrap undo")
+        assert LEARNED["text"] not in bench.files()["acme/LESSONS.md"]
+        await lines(conversation, "/wrap undo")
+    assert sorted(bench.files()) == ["acme/context.md"]
+    assert long_term.read_bytes() == before
+
+
+async def test_what_waits_for_memory_is_in_the_log_of_its_context_after_a_no(bench: Logged) -> None:
+    reads_a_file(bench)
+    bench.has("acme")
+    long_term = closes_both(bench, part("acme", lessons=[FREEZE]))
+    before = long_term.read_bytes()
+    async with bench.open() as conversation:
+        await say(conversation, "Freeze the clock, always")
+        await lines(conversation, "/wrap acme")
+        await lines(conversation, "/wrap no")
+    assert f"- Freeze first: {LEARNED['text']}\n" in bench.files()[f"acme/{TODAY}.md"]
+    assert "acme/LESSONS.md" not in bench.files()
+    assert long_term.read_bytes() == before
+
+
+async def test_lessons_that_cannot_be_written_are_said_whole_and_the_rest_is_saved(bench: Logged) -> None:
+    folder = bench.has("acme", "# acme\n\n- Do it\n- A\n- B\n- C\n")
+    (folder / "LESSONS.md").write_text("# Lessons\n")
+    (folder / "LESSONS.md").chmod(0o444)
+    acme = part(
+        "acme", lessons=[FREEZE, OTHER], open_items=[{"text": "call Ann"}], facts=[{"text": "Port is 1"}]
+    )
+    long_term = closes_both(bench, acme)
+    async with bench.open() as conversation:
+        await say(conversation, "Freeze the clock, always")
+        said = await whole(conversation, "/wrap acme")
+    refused = "\n".join(said.refused)
+    assert "Other; Fix: Do it; Prevention rule: Never do otherwise" in refused
+    assert f"Freeze first; Fix: Freeze it; Prevention rule: {LEARNED['text']}" in refused
+    assert ".memory/ is not closed, since the session log was not saved whole" in refused
+    assert not any(line.startswith("Saved session log") for line in said.lines)
+    state = bench.files()["acme/context.md"]
+    assert "- [ ] call Ann\n" in state
+    assert "- Port is 1\n" in state
+    assert "- Do it\n" in state, "the lesson that it was to make room for is in no file"
+    assert LEARNED["text"] not in long_term.read_text()
+
+
+@pytest.mark.parametrize("name", ["gamma/LESSONS.md", "acme/context.md", "shared/context.md"])
+async def test_a_file_that_cannot_be_read_keeps_nothing_else_from_being_saved(
+    bench: Logged, name: str
+) -> None:
+    for each in ("acme", "beta", "gamma", "shared"):
+        bench.has(each)
+    path = bench.log / name
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    bench.saves(
+        part("acme", facts=[{"text": "Port is 1"}]),
+        part("beta", lessons=[OTHER], facts=[{"text": "Port is 2"}]),
+        shared={"facts": [{"text": "CI is slow"}]},
+    )
+    async with bench.open() as conversation:
+        await say(conversation, "Hello")
+        said = await whole(conversation, "/wrap acme beta")
+    files = bench.files()
+    assert "- Port is 2\n" in files["beta/context.md"]
+    assert OTHER["rule"] in files["beta/LESSONS.md"]
+    assert any("cannot be read" in line for line in [*said.lines, *said.refused])
+    if name == "acme/context.md":
+        assert f"acme/{TODAY}.md" not in files
+    else:
+        assert "- Port is 1\n" in files["acme/context.md"]
+    if name == "shared/context.md":
+        left = "> Left out: “CI is slow” of .session-log/shared/context.md, which could not be read\n"
+        assert left in files[f"acme/{TODAY}.md"]
+    else:
+        assert "- CI is slow\n" in files["shared/context.md"]
+    assert bool(said.refused) == (name != "gamma/LESSONS.md")
+
+
 async def test_what_a_tool_was_refused_is_not_recorded_at_the_close_without_a_yes(bench: Logged) -> None:
     long_term = has_memory(bench)
     before = long_term.read_bytes()

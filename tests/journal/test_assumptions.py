@@ -73,6 +73,18 @@ BEHIND = "; Ada saw it on staging (PR 12), as seen by Lin"
         (f"{LINE} <!-- sessions: aa -->  <!-- from outside -->", ["<!-- from outside -->", "aa"]),
         (f"{LINE}{BEHIND} <!-- a --> <!-- sessions: aa --> <!-- b -->", [BEHIND, "<!-- a -->", "<!-- b -->"]),
         (f"{TEXT} <!-- Ada: PR 12 -->", ["<!-- Ada: PR 12 -->"]),
+        (f"{TEXT} <!-- sessions: aa bb -->", ["<!-- sessions: aa bb "]),
+        (
+            f"{LINE} – ask Bob <!-- sessions: aa -->",
+            ["seen 3×", " counter-examples – ask Bob <!-- sessions: aa "],
+        ),
+        (f"{LINE} ask Bob", [" counter-examples ask Bob <!--"]),
+        (f"{LINE} <!-- sessions: aa --> see #12", ["counter-examples see #12 <!-- sessions: aa "]),
+        (
+            "X <!-- see ADR 4 --> for Y — seen 1×, last 2026-01-15, 0 counter-examples",
+            ["- X <!-- see ADR 4 --> for Y — seen 2×"],
+        ),
+        ("Use \\<!-- for it — seen 1×, 0 counter-examples", ["- Use \\<!-- for it — seen 2×"]),
         (
             f"{'x' * 3_000} end — seen 2×, last 2026-01-15, 0 counter-examples",
             ["x" * 3_000, " end — seen 3×"],

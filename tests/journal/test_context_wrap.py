@@ -8,7 +8,11 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from tau.journal import dated_log
 from tau.journal.context_answer import AssumptionSaid, ContextSaid, LessonSaid, LogSaid, OpenItemSaid
 from tau.journal.context_wrap import ContextWrap
 from tau.journal.contexts import LogPlace
@@ -124,6 +128,29 @@ def test_what_stands_in_a_done_item_is_in_the_log_and_a_quote_by_hand_stays(tmp_
     (acme / "2026-01-10.md").write_text(f"# Log\n\n## Open items\n> Done: {quote.partition(': ')[2]}\n")
     _saved(folder, ContextSaid("acme", "s", done=["Bar"]), who="b")
     assert quote not in (acme / "context.md").read_text(), "its log has it now"
+
+
+def test_what_is_ticked_once_the_log_is_written_stays_for_the_next_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".session-log"
+    acme = _has(folder, "acme", "# acme\n\n## Open items\n\n### Active\n\n- [ ] Foo\n\n  ask for Eve\n")
+    state = acme / "context.md"
+    write = dated_log.write
+
+    def ticked(*given: Any) -> dict[str, str]:
+        logs = write(*given)
+        state.write_text(state.read_text().replace("- [ ] Foo", "- [x] Foo"))
+        return logs
+
+    with monkeypatch.context() as patched:
+        patched.setattr(dated_log, "write", ticked)
+        said = _saved(folder, ContextSaid("acme", "s"))
+    assert "acme: “Foo” stays: it was changed while this was saved" in said
+    assert "- [x] Foo\n\n  ask for Eve\n" in state.read_text()
+    _saved(folder, ContextSaid("acme", "s"), who="b")
+    assert "Eve" not in state.read_text()
+    assert "> Done: Foo\n>\n> - [x] Foo\n>\n>   ask for Eve\n" in (acme / "2026-01-15-part2.md").read_text()
 
 
 TEXT = "Cache is cold at boot"

@@ -24,6 +24,7 @@ from tau.journal.context_file import (
     left_out,
     lengths,
     new_context,
+    note_keywords,
     revise,
     shown,
     summary,
@@ -129,6 +130,14 @@ def test_keywords_are_read_as_people_write_them(line: str) -> None:
     assert keywords(f"# acme\n\n{line}\n".encode()) == ["checkout", "stripe"]
 
 
+def test_keywords_in_code_are_none() -> None:
+    document = Markdown(b"---\nowner: Ada\n---\n\n```\nKeywords:\nKeywords: x\n```\n\n## Facts\n")
+    assert keywords(document.data) == []
+    assert note_keywords(document, ["checkout"])
+    assert keywords(document.data) == ["checkout"]
+    assert b"```\nKeywords:\nKeywords: x\n```\n" in document.data
+
+
 def test_content_is_matched_by_whole_words() -> None:
     words = {"acme": ["checkout", "C++"], "beta": ["check", "rate limit"], "gamma": []}
     assert contexts.hits("The Checkout of C++ code, checkout again. Rate\n limit", words) == {
@@ -231,6 +240,23 @@ def test_a_fact_that_holds_others_is_not_taken_out_and_what_is_taken_out_is_said
     ]
     assert give_up(document, ["Payments", "Long"]) == []
     assert document.data == b"# acme\n\n## Facts\n- Payments\n  - Stripe, since May\n- Long\n\n  more of it\n"
+
+
+def test_a_comment_that_a_fact_speaks_of_is_one_of_its_words() -> None:
+    document = Markdown(b"# acme\n\n## Facts\n")
+    change = FactChange("Mark parts with <!-- gen -->")
+    revise(document, [change], [])
+    assert revise(document, [change], []) == ["“Mark parts with <!-- gen -->” stands here already"]
+    revise(document, [FactChange("", old=change.text)], [])
+    assert facts(document) == []
+
+
+def test_a_fact_that_moves_takes_no_twin_with_something_nested_along() -> None:
+    document = Markdown(
+        b"# acme\n\n- On Mondays\n  - not in May\n- Port is 1\n- On Mondays\n- port is 1.\n- End\n"
+    )
+    assert give_up(document, ["On Mondays", "Port is 1"]) == ["Port is 1", "On Mondays", "port is 1."]
+    assert document.data == b"# acme\n\n- On Mondays\n  - not in May\n- End\n"
 
 
 def test_what_is_too_long_is_said() -> None:

@@ -204,6 +204,51 @@ def test_an_entry_is_archived_with_its_id_and_a_note() -> None:
     assert append(document, LESSON, "SL", DAY) == "SL-003"
 
 
+FENCED = """# Lessons
+
+```md
+## Archived example
+### SL-050 — Title
+```
+
+### SL-001 — A
+**Date:** 2026-01-01
+**Fix:** run this:
+```sh
+# first purge
+## Archived by hand
+purge --all
+```
+**Prevention rule:** Always purge
+
+---
+
+### SL-002 — B
+**Prevention rule:** Always back up
+"""
+
+
+def test_what_stands_in_code_is_no_heading_and_tears_nothing_apart() -> None:
+    document = Markdown(FENCED.encode())
+    first, second = entries(document)
+    assert (first.id, first.rule, first.archived, second.archived) == ("SL-001", "Always purge", False, False)
+    assert append(document, LESSON, "SL", DAY) == "SL-051"
+    assert document.data.decode() == f"{FENCED}\n{FORM.replace('SL-003', 'SL-051')}"
+    document = Markdown(FENCED.encode())
+    assert archive(document, "SL-001", DAY)
+    body = FENCED[FENCED.index("**Date:**") : FENCED.index("\n---")]
+    assert f"### SL-001 — A\nCompacted into rules.md on {DAY}\n{body}" in document.data.decode()
+    assert [(entry.id, entry.archived) for entry in entries(document)] == [
+        ("SL-002", False),
+        ("SL-001", True),
+    ]
+
+
+def test_code_that_is_not_closed_hides_no_entry() -> None:
+    document = Markdown(b"# L\n\n### SL-001 - A\n```\n### SL-002 - B\n**Prevention rule:** Always b\n")
+    assert [(entry.id, entry.rule) for entry in entries(document)] == [("SL-001", ""), ("SL-002", "Always b")]
+
+
 def test_only_what_has_held_for_thirty_days_becomes_a_rule() -> None:
     document = Markdown(FILE)
     entry, why = candidate(document, "SL-001", date(2025, 12, 1))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -172,6 +175,34 @@ def test_a_file_that_others_wrote_stays_as_it_is_but_for_the_line(checkout: Chec
     )
 
 
+def test_what_is_nested_in_an_entry_is_not_taken_out_with_it(checkout: Checkout) -> None:
+    text = "## Preferences\n\n- Use tabs\n  - Bob: in Makefiles they are needed\n- Use spaces\n"
+    checkout.write(".memory/long-term.md", text)
+    desk = checkout.desk()
+    with pytest.raises(JournalRefused, match="“Use tabs” stays: it has something nested in it"):
+        record(desk, "Use spaces", replaces="Use tabs")
+    assert checkout.long_term.read_text() == text
+    record(desk, "Use four spaces", replaces="Use tabs")
+    assert checkout.long_term.read_text() == text.replace("Use tabs", "Use four spaces")
+
+
+def test_a_paragraph_is_one_entry_however_it_is_wrapped(checkout: Checkout) -> None:
+    text = (
+        "## Preferences\n\nUse spaces everywhere, never\n  tabs, says Bob.\n\nKeep commits\nsmall.\n\n"
+        "Ours\n----\n\n- one\n\nNo\nwarnings.\n"
+    )
+    checkout.write(".memory/long-term.md", text)
+    desk = checkout.desk()
+    assert entries(checkout) == ["Use spaces everywhere, never tabs, says Bob.", "Keep commits small."]
+    assert entries(checkout, "Ours") == ["one", "No warnings."]
+    record(desk, "Tabs everywhere", replaces="Use spaces everywhere, never")
+    assert checkout.long_term.read_text() == text.replace(
+        "Use spaces everywhere, never\n  tabs, says Bob.", "Tabs everywhere"
+    )
+    record(desk, "Tabs everywhere", replaces="Keep commits")
+    assert entries(checkout) == ["Tabs everywhere"]
+
+
 def test_undo_puts_back_the_exact_bytes_change_by_change(checkout: Checkout) -> None:
     checkout.write(".memory/long-term.md", OTHERS)
     desk = checkout.desk()
@@ -199,6 +230,66 @@ def test_undo_leaves_an_edit_by_hand_alone_and_names_what_was_before(checkout: C
     checkout.long_term.write_bytes(edited.removesuffix(b"by hand\n"))
     desk.undo()
     assert checkout.long_term.read_bytes() == before
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tau.journal.versions import Versions
+from tau.sessions import file_system
+removing = file_system.remove_temporary
+def killed(name, folder):
+    if name.endswith(".after"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    removing(name, folder)
+file_system.remove_temporary = killed
+Versions(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[2]).parent.parent).undo()
+"""
+
+
+def killed_in_undo(checkout: Checkout) -> None:
+    """Let a process put the file back, and end before it has noted that."""
+    command = [sys.executable, "-c", KILLED, str(checkout.places.state), str(checkout.long_term)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def test_an_undo_that_was_killed_is_finished_and_takes_one_change_back(checkout: Checkout) -> None:
+    desk = checkout.desk()
+    for text in ("one", "two", "three"):
+        record(desk, text)
+    killed_in_undo(checkout)
+    assert entries(checkout) == ["one", "two"]
+    assert "“three”" in desk.undo()
+    assert entries(checkout) == ["one", "two"]
+    assert "“two”" in desk.undo()
+    assert entries(checkout) == ["one"]
+
+
+def test_what_is_recorded_behind_an_undo_that_was_killed_is_what_the_next_one_takes_back(
+    checkout: Checkout,
+) -> None:
+    desk = checkout.desk()
+    for text in ("one", "two"):
+        record(desk, text)
+    killed_in_undo(checkout)
+    record(desk, "three")
+    assert "“three”" in desk.undo()
+    assert "“one”" in desk.undo()
+    assert entries(checkout) == []
+
+
+@pytest.mark.parametrize("which", ["before", "after"])
+def test_undo_puts_nothing_back_that_is_not_as_it_was_kept(checkout: Checkout, which: str) -> None:
+    desk = checkout.desk()
+    record(desk, "one")
+    record(desk, "two")
+    (kept,) = (checkout.places.state / "journal" / "versions").glob(f"*/00000002.{which}")
+    kept.write_bytes(b"")
+    with pytest.raises(JournalRefused) as refused:
+        desk.undo()
+    assert refused.value.line().startswith(f"{kept} is damaged, so nothing is undone (remove it")
+    assert entries(checkout) == ["one", "two"]
 
 
 def test_what_undo_keeps_is_for_the_person_alone(checkout: Checkout) -> None:
@@ -260,7 +351,7 @@ def test_above_the_limit_the_newest_of_each_section_stay_and_it_is_said(checkout
     assert len(shown) <= 2_100
 
 
-@pytest.mark.parametrize("what", ["a link", "a folder", "too large"])
+@pytest.mark.parametrize("what", ["a link", "a folder", "too large", "in UTF-16"])
 def test_what_is_no_plain_file_is_not_read_and_not_written(
     checkout: Checkout, tmp_path: Path, what: str
 ) -> None:
@@ -271,6 +362,8 @@ def test_what_is_no_plain_file_is_not_read_and_not_written(
         checkout.long_term.symlink_to(secret)
     elif what == "a folder":
         checkout.long_term.mkdir()
+    elif what == "in UTF-16":
+        checkout.long_term.write_text("## Preferences\n\n- secret\n", "utf-16")
     else:
         checkout.long_term.write_bytes(b"## Preferences\n" + b"- x\n" * 300_000)
     desk = checkout.desk()
@@ -311,6 +404,7 @@ STARTS = [
     b"\xef\xbb\xbf## PREFERENCES\r\n\r\n* a rule\r\n\r\n\r\ntext\r\n",
     b"---\na: b\n---\n\nPreferences\n-----------\n\n1. a rule\n2. [ui] third, with `code`\n\n\n",
     b"## Preferences\n\n```\n- a rule\n```\n",
+    b"## Preferences\n\na\nrule\n\n[ui] another\n rule\n- third, with `code`\n",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -343,6 +344,18 @@ def test_modes_and_what_is_not_changed(tmp_path: Path) -> None:
         edit(path, lambda document: add("y", document))
 
 
+def test_a_file_stays_whose_it_is(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a file away")
+    path = tmp_path / "a.md"
+    path.write_bytes(b"## Open items\n")
+    path.chmod(0o640)
+    os.chown(path, 12_345, 54_321)
+    assert edit(path, lambda document: add("x", document))
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12_345, 54_321, 0o640)
+
+
 def test_no_link_is_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -369,6 +382,31 @@ def test_a_file_is_made_once_and_whole(tmp_path: Path) -> None:
     assert markdown.listed(tmp_path / "none", root=tmp_path / "none") == []
     assert markdown.read(path, root=tmp_path / "logs") == b"first"
     assert markdown.read(tmp_path / "logs" / "c.md") is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-16-le"])
+def test_what_is_in_another_encoding_is_neither_read_nor_changed(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.md"
+    data = "# A\r\n\r\n- one\r\n".encode(encoding)
+    path.write_bytes(data)
+    said = r"a\.md is UTF-16 or no text, so it is not read \(save it as UTF-8\)"
+    with pytest.raises(JournalRefused) as refused:
+        edit(path, lambda document: add("two", document))
+    assert re.search(said, refused.value.line())
+    with pytest.raises(JournalRefused) as refused:
+        markdown.read(path)
+    assert re.search(said, refused.value.line())
+    assert path.read_bytes() == data
+
+
+def test_a_byte_that_is_no_utf_8_is_read_and_the_file_not_changed(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    data = "# A\n\n- caf\xe9\n".encode("latin-1")
+    path.write_bytes(data)
+    assert markdown.read(path) == data
+    with pytest.raises(JournalRefused, match=r"a\.md is not UTF-8 in line 3, so it is not changed"):
+        edit(path, lambda document: add("two", document))
+    assert path.read_bytes() == data
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:

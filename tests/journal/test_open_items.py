@@ -112,6 +112,17 @@ def test_a_short_list_gets_all_three_headings_and_flat_items_go_to_the_backlog()
     )
 
 
+def test_a_heading_that_has_no_room_below_it_is_raised() -> None:
+    document = Markdown(b"# acme\n\n###### Open items\n\n- [ ] x\n")
+    complete(document)
+    assert [(each.level, each.title) for each in document.headings()] == [
+        (1, "acme"),
+        (5, "Open items"),
+        *((6, tier) for tier in TIERS),
+    ]
+    assert [(item.text, item.tier) for item in items(document)] == [("x", BACKLOG)]
+
+
 def test_what_is_done_is_a_quote_and_no_bullet() -> None:
     document = Markdown(new_context("acme", []))
     add(document, "ship it", ACTIVE)

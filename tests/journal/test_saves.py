@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -333,6 +334,36 @@ def test_a_damaged_index_is_a_line_that_says_how_to_go_on(tmp_path: Path) -> Non
             f"{index} is damaged (remove {index.parent} to leave that save"
         )
     assert saves.unfinished() == ""
+
+
+@pytest.mark.parametrize("left", [b"", None])
+def test_a_copy_that_is_not_what_was_kept_is_never_put_back(tmp_path: Path, left: bytes | None) -> None:
+    saves = _has(tmp_path)
+    _save(saves)
+    (copy,) = (each for each in _newest(saves).iterdir() if each.read_bytes() == BEFORE["acme/context.md"])
+    copy.unlink() if left is None else copy.write_bytes(left)
+    saved = _files(saves)
+    with pytest.raises(JournalRefused) as refused:
+        saves.undo()
+    assert f"{copy} is damaged (remove {copy.parent} to leave that save" in refused.value.line()
+    assert _files(saves) == saved
+
+
+def test_what_is_kept_is_on_disk_before_a_file_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saves, synced = _has(tmp_path), set[int]()
+    fsync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    _save(saves)
+    kept = list(_newest(saves).iterdir())
+    assert kept
+    assert {path.stat().st_ino for path in kept} <= synced
 
 
 FACT = "- the fact"

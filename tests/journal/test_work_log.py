@@ -27,6 +27,7 @@ from tau.journal.work_place import WorkPlace, switched_on
 from tests.journal.conftest import Checkout
 
 NOW = datetime(2026, 8, 12, 9, 5).astimezone()
+TODAY = datetime.now().astimezone().strftime("%Y-%m-%d")
 
 
 def said(text: str = "hello", actor: str = "user", at: datetime = NOW) -> list[LogLine]:
@@ -117,11 +118,62 @@ def test_work_is_known_by_the_first_word_of_its_status(checkout: Checkout, statu
     )
 
 
-@pytest.mark.parametrize("status", ["Done ✅", "__DONE__.", "done"])
+@pytest.mark.parametrize(
+    "status", ["Done ✅", "__DONE__.", "done", "[x] done", "done <!-- paused, for Bob -->"]
+)
 def test_what_says_done_and_no_more_goes(checkout: Checkout, status: str) -> None:
     checkout.write(".memory/session/2026-01-05-a.md", f"# S\n\n- Status: {status}\n")
     assert checkout.desk().begin() == []
     assert files(checkout) == []
+
+
+LOGGED = "\n## Log\n\n- 2026-01-01 10:00 user: a\n"
+NOT_DONE = {
+    "a box": "- Status: [ ] done\n- Current Task: quail\n",
+    "a box in a section": "## Status\n\n- [ ] done\n",
+    "a question": "- Status: done?\n",
+    "struck out": "- Status: ~~done~~\n",
+    "one part of two": "## A\n\n- Status: done\n- Current Task: a\n\n"
+    "## B\n\n- Status: in-progress\n- Current Task: b\n",
+    "a part": "Still at it.\n\n## A\n\n- Status: done\n- Last Active: 2026-01-01\n",
+    "a section of a part": "## A\n\n### Status\n\ndone\n\n## B\n\nStill at it.\n",
+    "another part goes on": "- Status: done\n\n## B\n\n### Status\n\npaused\n",
+    "more in the section": "## Status\n\ndone\n\nThe tests are left.\n",
+    "more in the row": "| Field | Value | Note |\n|---|---|---|\n| Status | done | but for the tests |\n",
+}
+
+
+@pytest.mark.parametrize("form", NOT_DONE)
+def test_what_is_not_done_as_a_whole_stays(checkout: Checkout, form: str) -> None:
+    path = checkout.write(".memory/session/2026-01-05-a.md", f"# S\n\n{NOT_DONE[form]}{LOGGED}")
+    before = path.read_bytes()
+    (line,) = checkout.desk().begin()
+    assert "1 file has another status" in line
+    assert path.read_bytes() == before
+
+
+def test_a_copy_is_kept_of_what_is_deleted(checkout: Checkout) -> None:
+    kept = checkout.places.state / "journal" / "done"
+    long_name = f"2026-01-05-{'é' * 115}.md"
+    for number, name in enumerate(["2026-01-05-a.md", "2026-01-05-a.md", long_name], 1):
+        path = checkout.write(f".memory/session/{name}", f"# S\n\n- Status: done\n\nWords {number}\xff\n")
+        before = path.read_bytes()
+        assert checkout.desk().begin() == []
+        assert files(checkout) == []
+        (copy,) = kept.glob(f"*/{number:08}-*")
+        assert copy.read_bytes() == before
+    assert sorted(path.name for path in kept.glob("*/*-a.md")) == [
+        "00000001-2026-01-05-a.md", "00000002-2026-01-05-a.md",
+    ]  # fmt: skip
+    assert [oct(path.stat().st_mode & 0o777) for path in kept.glob("*/*")] == ["0o600"] * 3
+
+
+def test_what_no_copy_can_be_kept_of_stays(checkout: Checkout) -> None:
+    path = checkout.write(".memory/session/2026-01-05-a.md", "# S\n\n- Status: done\n")
+    (checkout.places.state / "journal").mkdir(parents=True)
+    (checkout.places.state / "journal" / "done").write_text("in the way")
+    checkout.desk().begin()
+    assert path.exists()
 
 
 def test_files_of_another_status_are_named_in_one_line_and_stay(checkout: Checkout) -> None:
@@ -517,6 +569,51 @@ def test_forms_of_others_are_read_and_only_what_changes_is_changed(checkout: Che
     again = session_file.read("a.md", after)
     assert (again.status, again.last_active, again.task) == ("in-progress", "2026-08-12", "do it")
     assert again.log[-1].endswith("user: one")
+
+
+REMARKS = {
+    "behind the word": "- Status: paused (waits for Bob's key)  \n- Current Task: Move quail\n"
+    "- Last Active: 2026-01-01\n",
+    "in the section": "- Last Active: 2026-01-01\n\n## Status\n\n**paused**,\nas Eve said.\n\n"
+    "It waits for Bob's key.\n\n```\n# 555-1234\n```\n\n"
+    "## Current Task\n\nMove quail\n1. rename\n2. tell Eve\n\n- [ ] more\n",
+    "in the row": "| Field | Value | Note |\n|---|---|---|\n| Status | paused | waits for Bob's key |\n"
+    "| Current Task | Move quail | see #12 \\| #13 |\n| Last Active | 2026-01-01 | |\n",
+    "in a part": "## A\n\n- Status: paused, for Bob\n- Current Task: Move quail\n"
+    "- Last Active: 2026-01-01\n\n## B\n\nMore.\n",
+}
+
+
+@pytest.mark.parametrize("form", REMARKS)
+def test_what_is_said_with_a_status_or_a_task_stays(checkout: Checkout, form: str) -> None:
+    before = f"# S\n\n{REMARKS[form]}{LOGGED}"
+    path = checkout.write(".memory/session/2026-01-05-a.md", before)
+    desk = checkout.desk()
+    desk.sessions.resume("1")
+    desk.sessions.set_task("x", "Next")
+    now = before.replace("Move quail", "Next").replace("2026-01-01\n", TODAY + "\n")
+    now = now.replace("2026-01-01 |", f"{TODAY} |")
+    assert path.read_text() == now.replace("paused", "in-progress")
+    desk.sessions.leave()
+    assert path.read_text() == now
+    desk.sessions.resume("1")
+    desk.sessions.close(LogLine(NOW, "agent", "wrapped up"))
+    words = re.findall(r"\w+", re.sub("paused|Move quail|2026.*", "", before))
+    stay = iter(re.findall(r"\w+", path.read_text()))
+    assert all(word in stay for word in words), path.read_text()
+    desk.sessions.leave()
+    assert checkout.desk().begin() == []
+    assert not path.exists(), "it is done, and goes"
+
+
+def test_a_status_that_is_not_known_stays_when_the_work_is_taken_up(checkout: Checkout) -> None:
+    path = checkout.write(".memory/session/a.md", f"# S\n\n- Status: not done, ask Bob\n{LOGGED}")
+    desk = checkout.desk()
+    desk.sessions.resume("a")
+    assert "- Status: in-progress <!-- not done, ask Bob -->\n" in path.read_text()
+    desk.sessions.leave()
+    assert "- Status: paused <!-- not done, ask Bob -->\n" in path.read_text()
+    assert [offer.session.status for offer in checkout.desk().sessions.offers()] == ["paused"]
 
 
 def test_a_numbered_log_goes_on_with_its_numbers(checkout: Checkout) -> None:
