@@ -232,6 +232,15 @@ def _places(value: str, text: str) -> Iterator[Span]:
         at = text.find(value, at + 1)  # one may begin inside another
 
 
+def masked_over(before: str, after: str) -> int:
+    """The number of a new text's first line that is one of the old text as it looks masked; 0 for none."""
+    if MASK not in after:
+        return 0
+    kept = set(before.splitlines())
+    masked = {line for line in mask_content(before).splitlines() if MASK in line and line not in kept}
+    return next((number for number, line in enumerate(after.splitlines(), 1) if line in masked), 0)
+
+
 def mask_all(value: Any) -> Any:
     """A value of JSON with `mask_content` applied to every text in it, keys too."""
     if isinstance(value, str):

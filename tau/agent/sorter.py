@@ -16,8 +16,8 @@ from tau.display import one_line
 from tau.errors import MemoryRefused
 from tau.masking import MASK, mask_content
 from tau.memory import proposals
-from tau.memory.documents import Document, front_matter
-from tau.memory.junk import words_only
+from tau.memory.documents import Document, front_matter, is_utf_8
+from tau.memory.junk import plain
 from tau.sessions.attached import own_text
 from tau.sessions.records import Message, StoredMessage, summed_up_in
 
@@ -83,7 +83,7 @@ async def sort_out(
         focus: What the person wants it to look at, or empty.
 
     Raises:
-        MemoryRefused: That file holds what looks like a secret; the model was not asked.
+        MemoryRefused: That file holds what looks like a secret, or is not UTF-8; the model was not asked.
         SummaryFailed: A call failed.
     """
     there = [each for each in documents if each.title == FILE]
@@ -102,11 +102,16 @@ async def sort_out(
 
 
 def _check_open(document: Document) -> None:
-    """Refuse a file with a secret in it: what is written is masked, so that would be lost.
+    """Refuse a file that would lose something when it is written again: what is not UTF-8, a secret.
 
     Raises:
-        MemoryRefused: It has one.
+        MemoryRefused: It is such a file.
     """
+    if not is_utf_8(document.data):
+        raise MemoryRefused(
+            f"{FILE}, where it would be kept, is not UTF-8 text, so nothing is written there",
+            f"`tau memory edit {FILE}` opens it; save it as UTF-8, then /refine again",
+        )
     lines = zip_longest(document.text.split("\n"), mask_content(document.text).split("\n"))
     for number, (line, masked) in enumerate(lines, 1):
         if line != masked:
@@ -130,12 +135,12 @@ def _operation(kept: Sequence[str], there: Document | None) -> dict[str, str]:
 
 def _worth_asking(messages: Sequence[Message], documents: Sequence[Document]) -> list[str]:
     """What the person said and no file says yet, each once, the newest ones."""
-    known = f" {' '.join(words_only(each.text) for each in documents)} "
+    known = {plain(line) for each in documents for line in (*each.text.splitlines(), *_said(each.text))}
     found: dict[str, None] = {}
     for message in messages:
         if message["role"] == "user" and not summed_up_in(StoredMessage(0, message, "")):
             found.update(dict.fromkeys(_said(own_text(message))))
-    new = [said for said in found if f" {words_only(said)} " not in known and _may_stand(said)]
+    new = [said for said in found if plain(said) not in known and _may_stand(said)]
     return new[-MOST:]
 
 

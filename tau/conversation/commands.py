@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec.structs import replace
 
 from tau.conversation import consent, context_commands, memories, renaming, work_command
+from tau.conversation.consent import WaitingChange
 from tau.conversation.core import Core
 from tau.conversation.state import (
     Cleared,
@@ -351,12 +352,12 @@ async def _tools(core: Core, rest: str) -> CommandResult:
 
 
 async def _goal(core: Core, rest: str) -> CommandResult:
-    result = await core.in_force.at_desk(memories.goal, rest)
+    result = await core.in_force.at_desk(lambda desk, given_up: memories.goal(desk, rest, given_up))
     return replace(result, logged=f"goal: {rest}") if rest and isinstance(result, Said) else result
 
 
 async def _memory(core: Core, rest: str) -> CommandResult:
-    result = await core.in_force.at_desk(memories.memory, rest)
+    result = await core.in_force.at_desk(lambda desk, given_up: memories.memory(desk, rest, given_up))
     if not isinstance(result, MemoryListing):
         return result
     line = await asyncio.to_thread(core.in_force.work.listed)
@@ -368,7 +369,7 @@ async def _memory(core: Core, rest: str) -> CommandResult:
 async def _refine(core: Core, rest: str) -> CommandResult:
     match rest.lower():
         case "history" | "undo" | "undo anyway" as words:
-            return await core.in_force.at_desk(memories.memory, words)
+            return await core.in_force.at_desk(lambda desk, given_up: memories.memory(desk, words, given_up))
         case "accept":
             return await core.refining.accept()
     return await core.refining.by_hand(rest)
@@ -444,6 +445,11 @@ async def run_or_refuse(core: Core, line: str) -> CommandResult:
 async def rewind_or_refuse(core: Core, prompt: Prompt) -> CommandResult:
     """Go on from before a prompt that was chosen from the list, with a failure as one line."""
     return await _or_refuse(_go_back(core, prompt))
+
+
+async def accept_or_refuse(core: Core, listed: Sequence[WaitingChange]) -> CommandResult:
+    """Carry out the changes of memory that a person saw in a list, with a failure as one line."""
+    return await _or_refuse(core.refining.accept(listed))
 
 
 async def _or_refuse(command: Awaitable[CommandResult]) -> CommandResult:

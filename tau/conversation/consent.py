@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tau.display import one_line, visible
+from tau.errors import MemoryRefused
 from tau.memory.applying import MemoryChanged, read
 from tau.memory.desk import Desk
 from tau.memory.entries import Entry, Source, digest
@@ -28,17 +30,29 @@ class WaitingChange:
         sentence: What changes and why.
         difference: What it would do to the file as it is now, as a diff; a line that says why nothing when
             that was changed since.
+        proposal: The number of the proposal that it is a part of; each has another one.
     """
 
     title: str
     reason: str
     sentence: str
     difference: str
+    proposal: int
 
     @property
     def line(self) -> str:
         """What it is, in one line."""
         return f"{self.title}, {self.reason} — {self.sentence}"
+
+
+class NotShown(MemoryRefused):
+    """Something waits that the person was not shown when they said yes; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "What waits for your yes is not what you were shown, so no memory file was changed",
+            "look at it and say yes to that",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +69,14 @@ class _Change:
 class _Proposal:
     """What of a proposal waits, and what was carried out at once: the digests of the files it left."""
 
+    number: int
     changes: dict[str, _Change]
     beside: dict[str, str]
+
+    @property
+    def expected(self) -> dict[str, str | None]:
+        """What files must hold for it to be carried out; what left a file that waits may be in the others."""
+        return {**{title: change.expected for title, change in self.changes.items()}, **self.beside}
 
 
 class Waiting:
@@ -69,6 +89,8 @@ class Waiting:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._proposals: list[_Proposal] = []
+        self._numbers = itertools.count(1)
+        self._shown: set[int] = set()
         self._source = Source("", 0, "manual")
         self._lock = threading.Lock()
 
@@ -90,55 +112,66 @@ class Waiting:
             ]
             self._proposals = [each for each in self._proposals if each not in ended]
             if checked.consent:
-                self._proposals.append(_parted(checked))
+                self._proposals.append(_parted(checked, next(self._numbers)))
                 self._source = Source(source.session, source.messages, "manual")
         return [title for each in ended for title in each.changes if title not in checked.wanted]
 
-    def carry_out(self, given_up: Callable[[], bool]) -> tuple[list[str], Entry | None]:
+    def carry_out(
+        self, given_up: Callable[[], bool], listed: Sequence[WaitingChange] | None = None
+    ) -> tuple[list[str], Entry | None]:
         """Make the changes that wait, all as one; of a proposal one of whose files was changed since, none.
 
         Args:
             given_up: Whether nobody waits for it any more; once it has begun it is carried out.
+            listed: What the person says yes to; None for all that `changes` has given.
 
         Returns:
             What is to be said of files that were left, a line each, and the change, if there was one.
 
         Raises:
+            NotShown: Something else waits; nothing was changed.
             GivenUp: `given_up` said so before it began.
             MemoryRefused: It cannot be written; they wait on.
         """
         left: list[str] = []
         entry = None
         with self._lock:
-            for proposal, title in [(each, self._left_behind(each)) for each in self._proposals]:
-                if title:
-                    left += self._end(proposal, title)
+            shown = self._shown if listed is None else {change.proposal for change in listed}
+            if any(each.number not in shown for each in self._proposals):
+                raise NotShown
             while changes := self._changes():
                 try:
                     entry = self._desk.history().change(
                         {title: change.wanted for title, change in changes.items()},
                         sentences={title: change.sentence for title, change in changes.items()},
                         source=self._source,
-                        expected={title: change.expected for title, change in changes.items()},
+                        expected={
+                            title: must for each in self._proposals for title, must in each.expected.items()
+                        },
                         given_up=given_up,
                     )
                 except MemoryChanged as error:
-                    proposal = next(each for each in self._proposals if error.title in each.changes)
+                    proposal = next(each for each in self._proposals if error.title in each.expected)
                     left += self._end(proposal, error.title)
                 else:
                     self._proposals.clear()
         return left, entry
 
     def changes(self) -> list[WaitingChange]:
-        """What waits, a change a file, each with its difference to what the file holds. Reads files."""
+        """What waits, a change a file, each with its difference to what the file holds. Reads files.
+
+        It is for the person to see: from now on a yes may be for it.
+        """
         with self._lock:
             waiting = [*self._proposals]
+            self._shown = {each.number for each in waiting}
         return [
             WaitingChange(
                 title=one_line(title),
                 reason=change.reason,
                 sentence=change.sentence,
-                difference=self._difference(title, change, behind=bool(self._left_behind(each))),
+                difference=self._difference(title, change, behind=self._is_behind(each)),
+                proposal=each.number,
             )
             for each in waiting
             for title, change in each.changes.items()
@@ -173,9 +206,9 @@ class Waiting:
         said = [f"{one_line(changed)} was changed since, so it was left as it is"]
         return [*said, f"    and {others} with it: these changes go together"] if others else said
 
-    def _left_behind(self, proposal: _Proposal) -> str:
-        """The file that was carried out with a proposal and does not hold that any more; empty for none."""
-        return next((title for title, must in proposal.beside.items() if self._now(title)[1] != must), "")
+    def _is_behind(self, proposal: _Proposal) -> bool:
+        """Whether a file that was carried out with a proposal does not hold that any more."""
+        return any(self._now(title)[1] != must for title, must in proposal.beside.items())
 
     def _now(self, title: str) -> tuple[bytes | None, str | None]:
         try:
@@ -193,8 +226,9 @@ class Waiting:
         return difference(before, after, one_line(title)).text
 
 
-def _parted(checked: Checked) -> _Proposal:
+def _parted(checked: Checked, number: int) -> _Proposal:
     return _Proposal(
+        number,
         {
             title: _Change(checked.wanted[title], checked.expected[title], checked.sentences[title], reason)
             for title, reason in checked.consent.items()

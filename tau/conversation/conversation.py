@@ -340,13 +340,17 @@ class Conversation:
         """
         return await asyncio.to_thread(ask, self._core.in_force.tasks.for_person())
 
-    async def change_memory(self, ask: Callable[[Desk], T]) -> T:
+    async def change_memory(self, ask: Callable[[Desk, Callable[[], bool]], T]) -> T:
         """Change the memory of the directory, on a thread; what stands in prompts is read again.
 
+        Args:
+            ask: It is given what says that nobody waits any more for it to begin.
+
         Raises:
+            GivenUp: It was stopped before it began; nothing was changed.
             TauError: It cannot be done; nothing was changed.
         """
-        return await self._engine.call(self._core.in_force.at_desk(lambda desk, _: ask(desk), ""))
+        return await self._engine.call(self._core.in_force.at_desk(ask))
 
     async def waiting_changes(self) -> list[WaitingChange]:
         """Changes of memory that wait for the person's yes, read on a thread.
@@ -355,6 +359,14 @@ class Conversation:
             TauError: They cannot be read.
         """
         return await asyncio.to_thread(self._core.refining.waiting)
+
+    async def accept_changes(self, listed: Sequence[WaitingChange]) -> CommandResult:
+        """As `/refine accept`, for what the person has before them; refused when something else waits by now.
+
+        Args:
+            listed: From `waiting_changes` or ``/memory``.
+        """
+        return await self._engine.call(commands.accept_or_refuse(self._core, listed))
 
     async def models(self) -> list[ModelChoice]:
         """The roles with what is known of their models and what they are missing; may take a moment."""

@@ -82,7 +82,7 @@ class Core(InHand):
         self._carrier = Carrier(self)
         self._switcher = Switcher(self, self._stopping)
         self._titling = Titling(self)
-        self.in_force = InForce(self)
+        self.in_force = InForce(self, self._stopping)
         self.refining = Refining(self, self.in_force)
         self._wrapping: Wrapping | None = None
         self.answerer = Answerer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 
 from tau.conversation.state import CommandResult, MemoryFile, MemoryListing, Refused, Said
@@ -11,7 +12,7 @@ from tau.errors import MemoryRefused, TauError
 from tau.memory import applying, documents, entries, files, goals, labels
 from tau.memory.desk import Desk, Standing
 from tau.memory.entries import Entry
-from tau.memory.goals import Goal, GoalFile
+from tau.memory.goals import Goal
 from tau.memory.loading import Part
 from tau.memory.undone import UndoRefused
 
@@ -26,16 +27,26 @@ UNDO_ANYWAY = "/memory undo anyway"
 GOAL_USAGE = "/goal TEXT sets one; done, pause, resume and clear change it"
 
 
-def goal(desk: Desk, wanted: str) -> CommandResult:
+def goal(desk: Desk, wanted: str, given_up: Callable[[], bool] = files.never) -> CommandResult:
     """Carry out `/goal`.
 
     Args:
         desk: The memory.
         wanted: A word that changes the goal, else its new text; empty to see it.
+        given_up: Whether nobody waits for it any more; a change that has begun is made, and told of all the
+            same.
 
     Raises:
+        GivenUp: `given_up` said so; the goal is as it was.
         TauError: It cannot be done; the goal is as it was.
     """
+    result = _goal(desk, wanted, given_up)
+    if wanted and isinstance(result, Said) and given_up():
+        desk.late("\n".join(result.lines))
+    return result
+
+
+def _goal(desk: Desk, wanted: str, given_up: Callable[[], bool]) -> CommandResult:
     file = desk.goal_file()
     now = file.read()
     if not wanted:
@@ -44,38 +55,24 @@ def goal(desk: Desk, wanted: str) -> CommandResult:
     word = wanted.lower()
     if desk.bare:
         return Refused("The goal stays as it is: tau runs with --bare, which writes nothing")
-    if word not in ("done", "pause", "resume", "clear"):
-        if now is not None and now.text == wanted.strip():
-            if now.met or now.state != "active":
-                file.resume()
-            return Said(_seen(_there(file)))
-        file.set(wanted)
-        replaced = [f"It replaces: {one_line(now.text, 200)}"] if now is not None else []
-        return Said([*_seen(_there(file)), *replaced])
+    if word not in _VERBS:
+        fresh, before = file.set(wanted, given_up=given_up)
+        replaced = [f"It replaces: {one_line(before.text, 200)}"] if before is not None else []
+        return Said([*_seen(fresh), *replaced])
     if now is None:
         return Refused(f"There is no goal to {_VERBS[word]} ({GOAL_USAGE})")
-    text = one_line(now.text, 200)
     match word:
-        case "done":
-            kept = file.done()
-            return Said([f"Done: {text}", f"It is kept in {one_line(str(kept))}"])
-        case "clear":
-            kept = file.clear()
-            return Said([f"Dropped: {text}", f"It is kept in {one_line(str(kept))}"])
         case "pause":
-            file.pause()
-        case _:
-            file.resume()
-    return Said(_seen(_there(file)))
+            return Said(_seen(file.pause(text=now.text, given_up=given_up)))
+        case "resume":
+            return Said(_seen(file.resume(text=now.text, given_up=given_up)))
+    done = word == "done"
+    ended, kept = file.end("done" if done else "dropped", text=now.text, given_up=given_up)
+    how = "Done" if done else "Dropped"
+    return Said([f"{how}: {one_line(ended.text, 200)}", f"It is kept in {one_line(str(kept))}"])
 
 
 _VERBS = {"done": "end", "pause": "pause", "resume": "resume", "clear": "drop"}
-
-
-def _there(file: GoalFile) -> Goal:
-    goal = file.read()
-    assert goal is not None
-    return goal
 
 
 def _seen(goal: Goal) -> list[str]:
@@ -252,10 +249,16 @@ def not_undone(error: TauError) -> str:
     return "\n".join(error.told(UNDO_ANYWAY)) if isinstance(error, UndoRefused) else error.line()
 
 
-def memory(desk: Desk, wanted: str) -> CommandResult:
+def memory(desk: Desk, wanted: str, given_up: Callable[[], bool] = files.never) -> CommandResult:
     """Carry out `/memory`.
 
+    Args:
+        desk: The memory.
+        wanted: What of it.
+        given_up: As `goal` has it.
+
     Raises:
+        GivenUp: `given_up` said so; nothing was changed.
         TauError: It cannot be done; nothing was changed.
     """
     word, _, rest = wanted.partition(" ")
@@ -268,7 +271,8 @@ def memory(desk: Desk, wanted: str) -> CommandResult:
             from tau.journal import rules_file
 
             try:
-                undone = desk.undo_anyway() if rest.strip() else desk.undo()
+                undo = desk.undo_anyway if rest.strip() else desk.undo
+                undone = undo(given_up=given_up)
                 return Said(rules_file.told(undone))
             except UndoRefused as refused:
                 return Refused(not_undone(refused))

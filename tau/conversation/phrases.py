@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 _LONGEST = 120
+"""Characters of a wish."""
+
+_LONGEST_POLITE = 400
+"""Characters of a message in which a wish is looked for behind what is only politeness."""
 
 _POLITE = re.compile(
     r"^(?:ok(?:ay)?|please|let'?s|let us|now|so|hey|(?:can|could|shall) (?:you|we)|time to"
@@ -79,6 +83,8 @@ def wish(text: str, named: Callable[[str], str]) -> Wish | None:
 def _bare(text: str) -> str:
     """A message in small letters, without what is only politeness."""
     said = " ".join(text.casefold().replace("’", "'").split()).strip(" .!?,;:\"'")
+    if len(said) > _LONGEST_POLITE:
+        return said
     while (shorter := _POLITE.sub("", said).strip(" ,.!?")) != said:
         said = shorter
     return said

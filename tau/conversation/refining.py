@@ -8,17 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tau.conversation.beside import Beside
-from tau.conversation.consent import UNDONE_BY, Waiting, WaitingChange, changed
+from tau.conversation.consent import UNDONE_BY, NotShown, Waiting, WaitingChange, changed
 from tau.conversation.in_hand import InHand
 from tau.conversation.standing import InForce
 from tau.conversation.state import CommandResult, Refused, Said
+from tau.conversation.stopping import to_its_end
 from tau.display import one_line
 from tau.errors import MemoryRefused, TauError
 from tau.masking import mask_content
@@ -26,7 +26,6 @@ from tau.memory import documents, entries, labels, proposals, writing
 from tau.memory.applying import MemoryChanged
 from tau.memory.documents import Document
 from tau.memory.entries import Entry, Source
-from tau.memory.files import GivenUp
 from tau.memory.history import History
 from tau.memory.proposals import Checked, Operation, ProposalInvalid
 from tau.sessions.lineage import COMPACTED_FROM, Messages, Read, look_behind
@@ -78,7 +77,6 @@ class Refining:
         self._desk = in_force.desk
         self._in_force = in_force
         self._task: asyncio.Task[None] | None = None
-        self._accepting: set[asyncio.Task[Any]] = set()
         self._waiting = Waiting(in_force.desk)
         self._rests_until = 0.0
         self._by_hand = False
@@ -139,11 +137,9 @@ class Refining:
     async def close(self) -> None:
         """Stop what runs. Memory is as it was, or wholly changed."""
         task, self._task = self._task, None
-        running = {*self._accepting, *([task] if task is not None else [])}
-        for each in running:
-            each.cancel()
-        if running:
-            await asyncio.wait(running)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
         if task is not None and task.cancelled() and self._by_hand:
             self._in_force.tell("Memory was not refined: tau was left before that was over")
         if lost := self._waiting.lost():
@@ -228,7 +224,7 @@ class Refining:
             messages, there, focus=begun.focus, small=begun.small, emit=begun.calls.note
         )
         checked = await asyncio.to_thread(self._checked, proposal)
-        (entry, ended), _ = await _to_its_end(lambda given_up: self._write(checked, begun.source, given_up))
+        entry, ended = await to_its_end(lambda given_up: self._write(checked, begun.source, given_up))
         self._mark(begun)
         done: list[str] = []
         if entry is not None:
@@ -322,53 +318,32 @@ class Refining:
 
     # Consent ------------------------------------------------------------------------------------
 
-    async def accept(self) -> CommandResult:
+    async def accept(self, listed: Sequence[WaitingChange] | None = None) -> CommandResult:
         """Carry out what waits for the person's yes; a file that was changed since is left alone.
+
+        Args:
+            listed: What the person had before them; None for what they were told last.
 
         Raises:
             TauError: It cannot be written; it waits on.
         """
-        task = asyncio.current_task()
-        assert task is not None
-        self._accepting.add(task)
         try:
-            (lines, entry), left = await _to_its_end(self._waiting.carry_out)
-        finally:
-            self._accepting.discard(task)
-        if entry is not None:
-            self._desk.tells(entry)
-            lines += ["Memory was changed:", *changed(entry), UNDONE_BY]
-            if left:
-                self._in_force.tell("\n".join(lines))
-            await self._in_force.reread()
+            lines = await self._in_force.change(lambda given_up: self._carry_out(given_up, listed))
+        except NotShown as error:
+            now = await asyncio.to_thread(self._waiting.lines) if listed is None else []
+            return Refused("\n".join([error.line(), *now]))
         return Said(lines) if lines else Refused("Nothing waits for your yes; /refine reads the session")
 
-
-async def _to_its_end(work: Callable[[Callable[[], bool]], T]) -> tuple[T, bool]:
-    """Change memory on a thread: one that has begun is ended and told of, also when tau is left meanwhile.
-
-    Args:
-        work: The change. It is given what says that nobody waits any more for it to begin.
-
-    Returns:
-        What it came to, and whether tau was left meanwhile.
-
-    Raises:
-        asyncio.CancelledError: tau was left before it began.
-    """
-    left = threading.Event()
-    working = asyncio.create_task(asyncio.to_thread(work, left.is_set))
-    while True:
-        try:
-            return await asyncio.shield(working), left.is_set()
-        except asyncio.CancelledError:
-            left.set()
-            if working.cancelled():
-                raise
-        except (GivenUp, MemoryChanged):
-            if left.is_set():
-                raise asyncio.CancelledError from None
-            raise
+    def _carry_out(self, given_up: Callable[[], bool], listed: Sequence[WaitingChange] | None) -> list[str]:
+        """As `Waiting.carry_out`; returns what is to be said of it, which is told where nobody waits."""
+        lines, entry = self._waiting.carry_out(given_up, listed)
+        if entry is None:
+            return lines
+        self._desk.tells(entry)
+        lines += ["Memory was changed:", *changed(entry), UNDONE_BY]
+        if given_up():
+            self._desk.late("\n".join(lines))
+        return lines
 
 
 def _is_there(history: History, title: str) -> bool:

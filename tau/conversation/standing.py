@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from tau.conversation import context_in_force, tooling
+from tau.conversation.stopping import Stopping, to_its_end
 from tau.conversation.work_notes import WorkNotes
 from tau.errors import TauError
 from tau.events import Level, Notice, NoticeRecord, to_line
@@ -18,6 +19,7 @@ from tau.journal.work_desk import WorkDesk
 from tau.masking import mask_all
 from tau.memory import goals
 from tau.memory.desk import Desk, Standing
+from tau.memory.files import GivenUp
 from tau.tasks import standing as tasks_standing
 from tau.tasks.desk import TaskDesk
 
@@ -37,6 +39,7 @@ class InForce:
 
     Args:
         hand: The session in hand.
+        stopping: Runs changes of memory, which the person may stop as long as they wait for another process.
 
     Attributes:
         desk: The memory and the goal of the directory.
@@ -46,8 +49,9 @@ class InForce:
         notes: What of the conversation is written into its work log.
     """
 
-    def __init__(self, hand: InHand) -> None:
+    def __init__(self, hand: InHand, stopping: Stopping) -> None:
         self._hand = hand
+        self._stopping = stopping
         self._standing = Standing()
         self.desk = Desk(hand.settings, bare=hand.request.bare)
         self.desk.said = self._said
@@ -173,13 +177,29 @@ class InForce:
         if self._standing.goal is not None:
             self._show_goal((await asyncio.to_thread(self.desk.standing)).goal)
 
-    async def at_desk(self, ask: Callable[[Desk, str], T], text: str) -> T:
+    async def at_desk(self, ask: Callable[[Desk, Callable[[], bool]], T]) -> T:
         """Read or change the memory or the goal on a thread, and show what stands then.
 
+        Args:
+            ask: It is given what says that nobody waits any more for a change to begin.
+
         Raises:
+            GivenUp: It was stopped before it began; nothing was changed.
             TauError: It cannot be done; nothing was changed.
         """
-        result = await asyncio.to_thread(ask, self.desk, text)
+        return await self.change(lambda given_up: ask(self.desk, given_up))
+
+    async def change(self, work: Callable[[Callable[[], bool]], T]) -> T:
+        """Change memory on a thread, which may be stopped until it begins, and show what stands then.
+
+        Args:
+            work: As `ask` of `at_desk`. What has begun is ended, and tells of that where nobody waits.
+
+        Raises:
+            GivenUp: As `at_desk`.
+            TauError: As `at_desk`.
+        """
+        result = await self._stopping.run(to_its_end(work), GivenUp())
         await self.reread()
         return result
 

@@ -1,12 +1,15 @@
-"""Runs work that the person may stop, such as a summary or a long copy."""
+"""Runs work that the person may stop: a summary, a long copy, a change of memory that has not begun."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from tau.errors import TauError
+from tau.memory.applying import MemoryChanged
+from tau.memory.files import GivenUp
 
 T = TypeVar("T")
 
@@ -44,3 +47,27 @@ class Stopping:
             task.cancel()
         if running:
             await asyncio.wait(running)
+
+
+async def to_its_end(work: Callable[[Callable[[], bool]], T]) -> T:
+    """Change memory on a thread: a change that has begun is ended, also when it is cancelled meanwhile.
+
+    Args:
+        work: The change. It is given what says that nobody waits any more for it to begin.
+
+    Raises:
+        asyncio.CancelledError: It was cancelled before it began.
+    """
+    left = threading.Event()
+    working = asyncio.create_task(asyncio.to_thread(work, left.is_set))
+    while True:
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            left.set()
+            if working.cancelled():
+                raise
+        except (GivenUp, MemoryChanged):
+            if left.is_set():
+                raise asyncio.CancelledError from None
+            raise

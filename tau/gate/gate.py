@@ -90,7 +90,8 @@ class Gate:
         for pattern in asked:
             if not pattern.text or subject is None or call.mentions(pattern.text):
                 said = f"your configuration asks for {pattern}"
-                return Verdict("ask", unclear=(said, *call.unclear), real=call.real)
+                why = (said, *self._doubts(tool, arguments), *call.unclear)
+                return Verdict("ask", unclear=why, real=call.real)
         if call.unread and (rules := [pattern for pattern in (*denied, *asked) if pattern.text]):
             # What cannot be read may be just what a rule is about.
             said = f"it cannot be told whether {rules[0]} is about this"
@@ -101,10 +102,7 @@ class Gate:
         """The verdict where no rule is about the call: by its tier, and by what was approved."""
         if bool(getattr(tool, "asks", False)):
             return Verdict("ask", unclear=call.unclear, real=call.real)
-        doubts = list(tool.doubts(arguments)) if getattr(tool, "doubts", None) else []
-        if bool(getattr(tool, "wary", False)) and (origins := self.context.heard.origins()):
-            doubts.insert(0, f"it comes after content that is not yours: {', '.join(origins)}")
-        if doubts:
+        if doubts := self._doubts(tool, arguments):
             return Verdict("ask", unclear=(*doubts, *call.unclear), real=call.real)
         if int(getattr(tool, "tier", 2)) < 2:
             return Verdict("run", real=call.real)
@@ -119,6 +117,13 @@ class Gate:
             return Verdict("ask", offers=offers, real=call.real)
         covering = [str(pattern) for pattern in approved if call.needs(pattern.text)]
         return Verdict("run", rule=", ".join(dict.fromkeys(covering)), real=call.real)
+
+    def _doubts(self, tool: Any, arguments: Mapping[str, Any]) -> list[str]:
+        """Why a tool that may run otherwise asks this time."""
+        doubts = list(tool.doubts(arguments)) if getattr(tool, "doubts", None) else []
+        if bool(getattr(tool, "wary", False)) and (origins := self.context.heard.origins()):
+            doubts.insert(0, f"it comes after content that is not yours: {', '.join(origins)}")
+        return doubts
 
 
 def _denied(pattern: Pattern, real: Path | None = None) -> Verdict:

@@ -96,6 +96,8 @@ class Prepared:
         for step, (directory, name, new, old) in zip(self._steps, self._places, strict=True):
             if step.after is not None:
                 fs.write_new(new, directory, step.after)
+                if step.before is not None:
+                    _open_as(name, new, directory)
             if step.before is not None and step.after is not None:
                 _keep(name, old, directory, step.before)
         for step, (directory, _, new, _) in zip(self._steps, self._places, strict=True):
@@ -233,6 +235,18 @@ def _keep(name: str, old: str, directory: int, data: bytes) -> None:
         os.link(name, old, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
     except OSError:
         fs.write_new(old, directory, data)
+        _open_as(name, old, directory)
+
+
+def _open_as(name: str, copy: str, directory: int) -> None:
+    """Let the copy of a file be read and written by those who may read and write the file."""
+    with suppress(OSError):  # the file is gone, which taking the step finds out; or there are no modes
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        descriptor = fs.open_file(copy, directory)
+        try:
+            os.fchmod(descriptor, mode & 0o777)
+        finally:
+            os.close(descriptor)
 
 
 def _publish(new: str, name: str, directory: int, title: str) -> None:

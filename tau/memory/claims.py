@@ -40,7 +40,7 @@ def repeated(text: str, claims: Iterable[Claim]) -> list[Claim]:
 
 
 def _share(ours: list[str], theirs: list[str]) -> bool:
-    same = {line for line in ours if line in theirs and (len(theirs) == 1 or not _is_common(line))}
+    same = {line for line in set(ours) & set(theirs) if len(theirs) == 1 or not _is_common(line)}
     return bool(same) or _within(ours, theirs) or _within(theirs, ours)
 
 

@@ -14,6 +14,7 @@ from tau.config.trust import Trust, repository_root
 from tau.display import one_line
 from tau.errors import MemoryRefused, TauError
 from tau.events import Notice
+from tau.masking import mask_content
 from tau.memory import (
     claims,
     documents,
@@ -292,7 +293,7 @@ class Desk:
         """Note what brought the goal nearer; the person is told of a proposal that it is reached.
 
         Args:
-            text: One line.
+            text: One line; what looks like a secret in it is masked.
             met: Whether it is proposed that the goal is reached.
             origin: Where content had come from since the person's last message.
             given_up: As `remember` has it.
@@ -301,6 +302,7 @@ class Desk:
             MemoryRefused: There is no goal that stands, or it cannot be written.
             ConfigError: As `where`.
         """
+        text = mask_content(text)
         said = [claim.origin for claim in claims.repeated(text, self._knows.claims)]
         with self._in_call(given_up) as telling:
             file = GoalFile(self.where(), self._settings.directory, telling)
@@ -311,33 +313,39 @@ class Desk:
                 self._tell(f"{goals.line(goal)}{came}: /goal done ends it, /goal resume goes on")
         return goal
 
-    def undo(self, only: str = "") -> Undone:
+    def undo(self, only: str = "", *, given_up: Callable[[], bool] = files.never) -> Undone:
         """Take back the newest change of memory that stands.
 
         Args:
             only: The id of the change that it must be; empty for whichever it is.
+            given_up: As `remember` has it.
 
         Raises:
+            GivenUp: `given_up` said so before it began.
             UndoRefused: A file of it was edited by hand since; nothing was touched.
             MemoryRefused: There is none, it is another one, or `bare`; nothing was touched.
             ConfigError: As `where`.
         """
         self._may_undo()
         try:
-            return self.history().undo(only=only)
+            undone = self.history().undo(only=only, given_up=given_up)
         except UndoRefused as refused:
             with self._lock:
                 self._refused = refused.entry.id
             raise
+        self._undone(undone, given_up)
+        return undone
 
-    def undo_anyway(self, only: str = "") -> Undone:
+    def undo_anyway(self, only: str = "", *, given_up: Callable[[], bool] = files.never) -> Undone:
         """Take back a change also where a file of it was edited by hand since; the history keeps the edit.
 
         Args:
             only: The id of the change, which must be the newest one; empty for the one that `undo` refused
                 last, so that nothing goes but what the person was shown.
+            given_up: As `remember` has it.
 
         Raises:
+            GivenUp: `given_up` said so before it began.
             NotNewest: Memory was changed again since, or it was taken back; nothing was touched.
             MemoryRefused: None was refused, an edit cannot be kept, or `bare`; nothing was touched.
             ConfigError: As `where`.
@@ -350,10 +358,16 @@ class Desk:
                 "No undo was refused here that could go over an edit",
                 "/memory undo shows first what differs, where something does",
             )
-        undone = self.history().undo(only=meant, going_over=Source(*self.said(), "edit"))
+        undone = self.history().undo(only=meant, going_over=Source(*self.said(), "edit"), given_up=given_up)
         with self._lock:
             self._refused = ""
+        self._undone(undone, given_up)
         return undone
+
+    def _undone(self, undone: Undone, given_up: Callable[[], bool]) -> None:
+        """A change was taken back; told at once where nobody waits for that any more."""
+        if given_up():
+            self.late("\n".join(undone.lines))
 
     def _may_undo(self) -> None:
         if self.bare:
@@ -366,10 +380,14 @@ class Desk:
         with self._lock:
             self._told.append(entry.id)
 
-    def take_back(self) -> Undone:
+    def take_back(self, given_up: Callable[[], bool] = files.never) -> Undone:
         """Take back the change that the person was told of last; each once, the one told of before it next.
 
+        Args:
+            given_up: As `remember` has it.
+
         Raises:
+            GivenUp: `given_up` said so before it began.
             MemoryRefused: There is none, or memory was changed since; nothing was touched.
             ConfigError: As `where`.
         """
@@ -382,7 +400,7 @@ class Desk:
                     "/memory shows what was changed before",
                 )
             try:
-                undone = self.undo(told)
+                undone = self.undo(told, given_up=given_up)
             except NotNewest as refused:
                 if not refused.stands:
                     self._forget(told)

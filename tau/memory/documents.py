@@ -94,20 +94,42 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     twice the first counts. Quotes around a value are no part of it.
     """
     keys: dict[str, str] = {}
-    first, _, rest = text.partition("\n")
+    first, *lines = text.split("\n")
     if first.rstrip() != "---":
         return {}, text
-    while rest:
-        line, _, rest = rest.partition("\n")
-        line = line.rstrip()
+    for number, line in enumerate(map(str.rstrip, lines), 1):
         if line == "---":
-            return keys, rest
+            return keys, "\n".join(lines[number:])
         entry = _KEY.match(line)
         if entry is not None:
             keys.setdefault(entry.group(1), _unquoted((entry.group(2) or "").strip()))
         elif _OTHER.match(line) is None:
             break
     return {}, text
+
+
+def front_lines(text: str) -> list[tuple[str, str]]:
+    """The lines of the front matter as they stand, each with its key; comments and empty lines have none.
+
+    What is indented below a key, and the items below it, belong to it.
+    """
+    block = text[: len(text) - len(front_matter(text)[1])]
+    found = []
+    key = ""
+    for line in block.removesuffix("\n").split("\n")[1:-1]:
+        entry = _KEY.match(line.rstrip())
+        key = entry.group(1) if entry else key
+        found.append(("" if line.startswith("#") or not line.strip() else key, line))
+    return found
+
+
+def is_utf_8(data: bytes) -> bool:
+    """Whether bytes are text, so that nothing of them is lost when they are read as such."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def line_count(data: bytes) -> int:

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 AROUND = "[](){}<>*_/#!-.…~ \t"
 """What may stand around the words of a line that says nothing by itself."""
 
-_BRACKETED = r"[\s>*_+#/;~-]*(<!--|/\*|[\[({<])[\s-]*([^\[\](){}<>]*?)[\s-]*(?:-->|\*/|[\])}>])[\s.*_~]*"
+_WITHIN = r"[^*\[\](){}<>\s-]|\*(?!/[\s.*_~]*\Z)"
+# Nothing in it can match in two ways, so that a long line is read once.
+_BRACKETED = (
+    r"(?:[\s>*_+#/;~-]*+(<!--|[\[({<])|(?:[\s>*_+#;~-]|/(?!\*))*+/\*)"
+    rf"[\s-]*+((?:{_WITHIN}|[\s-]++(?={_WITHIN}))*+)[\s-]*+(?:\*/|[\])}}>])[\s.*_~]*"
+)
 _DOTS = r"\.\.\.|…"
 _OF = r"( of (the |this )?(file|contents?|document|text|memory|notes|list|entries|lines)| of it)?"
 _LINES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from difflib import SequenceMatcher
 
 from tau.display import one_line
@@ -16,6 +17,8 @@ _MARK = re.compile(r"#+\s*|[-*+>]\s+")
 _RULE = re.compile(r"(?:[-*_=~`+|:]\s*)+")
 _MOST_COMPARED = 2_000
 """Lines from which on two versions are compared by what they hold, not by where."""
+_MOST_PAIRS = 20_000
+"""The same for pairs of a line and one like it in the other version."""
 
 
 def gist(after: bytes, before: bytes | None = None) -> str:
@@ -74,9 +77,10 @@ def _lines(data: bytes) -> list[str]:
 
 def _differing(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
     """The lines that are new, and those that are gone."""
-    if max(len(old), len(new)) > _MOST_COMPARED:
-        there, here = set(old), set(new)
-        return [line for line in new if line not in there], [line for line in old if line not in here]
+    there, here = Counter(old), Counter(new)
+    pairs = sum(count * here[line] for line, count in there.items())
+    if max(len(old), len(new)) > _MOST_COMPARED or pairs > _MOST_PAIRS:
+        return list((here - there).elements()), list((there - here).elements())
     added: list[str] = []
     lost: list[str] = []
     for kind, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

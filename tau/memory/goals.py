@@ -139,10 +139,18 @@ class GoalFile:
         """
         return self._found()[1]
 
-    def set(self, text: str) -> Goal:
-        """Set a goal. One that stood there is kept as replaced.
+    def set(self, text: str, *, given_up: Callable[[], bool] = files.never) -> tuple[Goal, Goal | None]:
+        """Set a goal. One that stood there is kept as replaced; the same text again leaves it, and it stands.
+
+        Args:
+            text: The goal.
+            given_up: Whether nobody waits for it any more.
+
+        Returns:
+            The goal, and the one that it replaced.
 
         Raises:
+            GivenUp: `given_up` said so; nothing was changed.
             MemoryRefused: It is empty, too long or no text, or cannot be written.
         """
         wanted = text.strip()
@@ -155,44 +163,71 @@ class GoalFile:
             )
         if _UNWRITABLE.search(wanted):
             raise MemoryRefused("The goal holds a character that no text has", "leave it out")
-        goal = Goal(wanted, "active", met=False, notes=(), set_at=_now())
-        with self._changing() as (folder, name, before):
+        with self._changing(given_up) as (folder, name, before):
+            if before is not None and before.text == wanted:
+                goal = replace(before, state="active", met=False)
+                if goal != before:
+                    self._write(goal, name, folder)
+                return goal, None
+            goal = Goal(wanted, "active", met=False, notes=(), set_at=_now())
             if before is not None:
                 self._keep(before, "replaced", folder)
             self._write(goal, name, folder)
-        return goal
+        return goal, before
 
-    def done(self) -> Path:
-        """End the goal as reached; where it is kept from now on.
+    def end(
+        self,
+        outcome: Literal["done", "dropped"],
+        *,
+        text: str | None = None,
+        given_up: Callable[[], bool] = files.never,
+    ) -> tuple[Goal, Path]:
+        """End the goal.
+
+        Args:
+            outcome: Whether it is reached.
+            text: What the goal must say; None for whatever it says.
+            given_up: Whether nobody waits for it any more.
+
+        Returns:
+            The goal, and where it is kept from now on.
 
         Raises:
-            MemoryRefused: There is none, or it cannot be written.
+            GivenUp: `given_up` said so; nothing was changed.
+            MemoryRefused: There is none, it says something else by now, or it cannot be written.
         """
-        return self._end("done")
+        with self._changing(given_up) as (folder, name, goal):
+            ended = _standing(goal, text)
+            kept = self._keep(ended, outcome, folder)
+            os.unlink(name, dir_fd=folder)
+            files.sync(folder)
+        return ended, kept
 
-    def clear(self) -> Path:
-        """End the goal as dropped; where it is kept from now on.
-
-        Raises:
-            MemoryRefused: There is none, or it cannot be written.
-        """
-        return self._end("dropped")
-
-    def pause(self) -> Goal:
+    def pause(self, *, text: str | None = None, given_up: Callable[[], bool] = files.never) -> Goal:
         """Take the goal out of the prompt.
 
-        Raises:
-            MemoryRefused: There is none, or it cannot be written.
-        """
-        return self._change(lambda goal: replace(goal, state="paused"))
+        Args:
+            text: As `end` has it.
+            given_up: As `end` has it.
 
-    def resume(self) -> Goal:
+        Raises:
+            GivenUp: As `end`.
+            MemoryRefused: As `end`.
+        """
+        return self._change(lambda goal: replace(goal, state="paused"), given_up, text)
+
+    def resume(self, *, text: str | None = None, given_up: Callable[[], bool] = files.never) -> Goal:
         """Put the goal back into the prompt; a proposal that it is reached is answered with that: not yet.
 
+        Args:
+            text: As `end` has it.
+            given_up: As `end` has it.
+
         Raises:
-            MemoryRefused: There is none, or it cannot be written.
+            GivenUp: As `end`.
+            MemoryRefused: As `end`.
         """
-        return self._change(lambda goal: replace(goal, state="active", met=False))
+        return self._change(lambda goal: replace(goal, state="active", met=False), given_up, text)
 
     def note(
         self, text: str, *, met: bool, origin: str = "", given_up: Callable[[], bool] = files.never
@@ -278,23 +313,13 @@ class GoalFile:
                     f"The goal in {one_line(str(self._folder))} cannot be written: {files.reason(error)}"
                 ) from error
 
-    def _change(self, how: Callable[[Goal], Goal], given_up: Callable[[], bool] = files.never) -> Goal:
+    def _change(
+        self, how: Callable[[Goal], Goal], given_up: Callable[[], bool], text: str | None = None
+    ) -> Goal:
         with self._changing(given_up) as (folder, name, goal):
-            changed = how(self._standing(goal))
+            changed = how(_standing(goal, text))
             self._write(changed, name, folder)
         return changed
-
-    def _end(self, outcome: Outcome) -> Path:
-        with self._changing() as (folder, name, goal):
-            kept = self._keep(self._standing(goal), outcome, folder)
-            os.unlink(name, dir_fd=folder)
-            files.sync(folder)
-        return kept
-
-    def _standing(self, goal: Goal | None) -> Goal:
-        if goal is None:
-            raise MemoryRefused("There is no goal in this directory", "/goal TEXT sets one")
-        return goal
 
     def _write(self, goal: Goal, name: str, folder: int) -> None:
         temporary = fs.temporary_name(name)
@@ -360,6 +385,18 @@ def line(goal: Goal) -> str:
     """A goal as the status row shows it, uncut."""
     mark = " (paused)" if goal.state == "paused" else " (met?)" if goal.met else ""
     return f"goal{mark}: {one_line(goal.text, LONGEST)}"
+
+
+def _standing(goal: Goal | None, text: str | None) -> Goal:
+    """The goal that is there, which must say `text` unless that is None."""
+    if goal is None:
+        raise MemoryRefused("There is no goal in this directory", "/goal TEXT sets one")
+    if text not in (None, goal.text):
+        raise MemoryRefused(
+            f"The goal is another one by now, so it stays as it is: {one_line(goal.text, 200)}",
+            "/goal shows it",
+        )
+    return goal
 
 
 def _parsed(data: bytes) -> tuple[str, Goal]:

@@ -200,7 +200,14 @@ class History:
         """
         return list(islice(self._store.standing(), limit))
 
-    def undo(self, *, peek: bool = False, only: str = "", going_over: Source | None = None) -> Undone:
+    def undo(
+        self,
+        *,
+        peek: bool = False,
+        only: str = "",
+        going_over: Source | None = None,
+        given_up: Callable[[], bool] = files.never,
+    ) -> Undone:
         """Take back the newest change that was not taken back yet: each of its files, byte for byte.
 
         Args:
@@ -208,18 +215,22 @@ class History:
             only: The id of the change that it must be; empty for whichever it is.
             going_over: Files that were edited by hand since are taken back as well; their edits are kept in
                 the history first, as coming from this. None refuses then.
+            given_up: Whether nobody waits for it any more; once it has begun it is carried out.
 
         Raises:
+            GivenUp: `given_up` said so before it began.
             NotNewest: It is another one; nothing was touched.
             UndoRefused: A file holds something else by now; nothing was touched.
             MemoryRefused: There is nothing to undo, a copy is damaged, or the disk refused.
         """
         if peek:
             return self._undo_of(self._newest(only))[0]
-        with files.locked(self.where, telling=self._telling), self._store.opened() as history:
+        with files.locked(self.where, given_up, self._telling), self._store.opened() as history:
             self._store.settle(history)
             entry = self._newest(only)
             undone, steps = self._undo_of(entry, going_over=going_over is not None)
+            if any(entries.split(step.title)[0] == "project" for step in steps):
+                self.where = project.ensured(self.where, self._telling)
             kept = self._keep_edits(entry, steps, going_over, history) if going_over else None
             try:
                 self._take_back(entry, steps, history)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from tau.display import one_line
 from tau.memory.elisions import AROUND, is_elision, may_be_elision
 
-FENCED = r"(?s)\A\s*(`{3,}|~{3,})([\w-]*)[ \t]*\n(.*?)\n?[ \t]*\1\s*\Z"
+FENCED = r"(?s)\A\s*(`{3,40}|~{3,40})([\w-]*)[ \t]*\n(.*?)\n?(?<![ \t])[ \t]*\1\s*\Z"
 """A text that is nothing but one code fence: its marks, its language, what is in it."""
 
 _NOTHING = (
@@ -97,6 +97,9 @@ _TURN_OF = r"(?i)[*_]*(user|human|person|assistant|ai|model)[*_]*:[*_]*( |$)"
 _ASKS = frozenset(("user", "human", "person"))
 _MEMORY_FENCE = r"~{3,}\s*memory (global|project)/"
 
+_SET_OFF = r"(?:(?:[-*+•>]|#{1,6}|\d{1,9}[.)])\s+)*"
+"""What sets a line off: marks of lists, headings and quotations."""
+
 _TIMES = 10
 """How often the same words stand one behind the other in what is no text."""
 
@@ -126,6 +129,14 @@ def words_only(line: str) -> str:
     return re.sub(r"[^\w]+", " ", line).strip().casefold()
 
 
+def plain(line: str) -> str:
+    """A line without what only sets it off or ends it; `!=`, `C++` and `-f` say something and stay."""
+    text = line.strip()
+    marks = re.match(_SET_OFF, text)
+    words = text[marks.end() if marks else 0 :].split()
+    return " ".join(filter(None, (word.lstrip("`\"'").rstrip("`\"',;:.!?") for word in words)))
+
+
 def reason(
     written: str, after: str, before: str, echoes: Collection[str], *, whole: bool, old: str = ""
 ) -> str:
@@ -146,7 +157,7 @@ def reason(
     if fence := re.match(FENCED, written):
         if whole:
             return "the whole content is in a code fence"
-        if fence.group(2).casefold() in _OF_TEXT and not re.search(r"(?m)^\s*(`{3,}|~{3,})", old):
+        if fence.group(2).casefold() in _OF_TEXT and not re.search(r"(?m)^[ \t]*(`{3}|~{3})", old):
             return "what is new in it is in a code fence"
     if whole and all(map(says_nothing, lines)):
         return f"it says nothing: {one_line(lines[0], 60)}"

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tau.display import one_line, visible
-from tau.memory.documents import Document, front_matter, line_count
+from tau.memory.documents import Document, front_lines, front_matter, line_count
 from tau.memory.instructions import ProjectFile
 from tau.memory.labels import SCOPES
+from tau.memory.writing import BUILTIN, ORIGIN
 
 MOST_NAMED = 20
 """Files that are named one by one where something is not loaded; more are counted."""
@@ -89,7 +90,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class _Body:
-    """A memory file as the prompt shows it: without its front matter, made visible.
+    """A memory file as the prompt shows it: without its front matter where it has a text, made visible.
 
     `begin` is the number of the first of `lines` in the file, which has `count` lines.
     """
@@ -169,6 +170,9 @@ def load(documents: Sequence[Document], *, max_chars: int, files: Sequence[Proje
 
 def _body(document: Document) -> _Body:
     _, rest = front_matter(document.text)
+    front = [line for key, line in front_lines(document.text) if key not in (BUILTIN, ORIGIN)]
+    if not rest.strip() and "".join(front).strip():
+        rest = document.text  # all that somebody wrote there
     count = line_count(document.data)
     begin = document.text.count("\n") - rest.count("\n") + 1
     lines = visible(rest).split("\n")

@@ -245,7 +245,10 @@ def _project(root: Path, real: Path) -> tuple[Path, str]:
     odd = ""
     if unrecorded:
         path = one_line(str(root / PROJECTS / unrecorded[0]))
-        odd = f"{path} is not used: it is no folder with a file `{RECORD}` that says whose memory it is"
+        odd = (
+            f"{path} is not used: it is no folder with a file `{RECORD}` that says whose memory it is;"
+            f" if it is this project's, make that file hold {one_line(str(real))}, else move it away"
+        )
     for name in names:
         if records[name] == wanted:
             return root / PROJECTS / name, ""

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from tau.display import one_line
 from tau.errors import MemoryRefused
 from tau.memory import edit_places, junk, labels, writing
-from tau.memory.documents import Document, front_matter
+from tau.memory.documents import Document, front_lines, front_matter, is_utf_8
 from tau.memory.entries import digest
 
 Action = Literal["write", "edit", "delete"]
@@ -237,6 +237,10 @@ def _after(
 ) -> bytes | None:
     """What a file is to hold after its operations."""
     title = one_line(group[0].title)
+    if document is not None and not is_utf_8(document.data):
+        raise ProposalInvalid(
+            f"{title} is not UTF-8 text, so it is left as it is; `tau memory edit {title}` opens it"
+        )
     if group[0].action == "delete":
         return None
     content = group[0].content if group[0].action == "write" else _edited(group, document)
@@ -253,7 +257,7 @@ def _after(
         if why := junk.reason(written, content, text, echoes, whole=whole, old=operation.old):
             raise ProposalInvalid(f"{title}: {why}")
     before = document.data if document else None
-    if before is not None and _body(content) == _body(before.decode("utf-8-sig", "replace")):
+    if before is not None and _body(content) == _body(text):
         return before
     return writing.whole(content, before, origin=origin)
 
@@ -281,11 +285,7 @@ def _edited(group: Sequence[Operation], document: Document | None) -> str:
     title = one_line(group[0].title)
     if document is None:
         raise ProposalInvalid(f"{title} is not there to edit")
-    try:
-        text = document.data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ProposalInvalid(f"{title} is not UTF-8 text, so it is not edited") from None
-    body = front_matter(text)[1].replace("\r\n", "\n")
+    body = front_matter(document.text)[1].replace("\r\n", "\n")
     for operation in group:
         old = operation.old.replace("\r\n", "\n")
         found = edit_places.places(body, old)
@@ -306,15 +306,18 @@ def _needs_consent(document: Document, after: bytes | None, written: Collection[
             return f"{who}, and it would be deleted"
     if why := _stands_for_others(document, after):
         return why
-    lines, words = _lines(document.data), _words(document.data)
-    total, characters = sum(lines.values()), _characters(words)
+    left = after or b""
+    words = _words(_body(document.text))
+    characters = _characters(words)
     own = (document.title, digest(document.data)) in written
-    if own and total <= SMALL and characters <= SMALL_CHARACTERS:
+    if own and sum(_lines(document.data).values()) <= SMALL and characters <= SMALL_CHARACTERS:
         return ""
-    lost = sum((lines - _lines(after or b"")).values())
-    if total > SMALL and lost * 2 > total:
-        return f"it would lose {lost} of its {total} lines"
-    gone = _characters(words - _words(after or b""))  # a line that is corrected is not lost
+    for lines in (_body_lines, _lines):
+        before = lines(document.data)
+        total, lost = sum(before.values()), _not_corrected(before, lines(left))
+        if total > 1 and lost * 2 > total:  # of a single line the characters tell
+            return f"it would lose {lost} of its {total} lines"
+    gone = _characters(words - _words(_body(_decoded(left))))
     return f"it would lose {gone:,} of its {characters:,} characters" if gone * 2 > characters else ""
 
 
@@ -322,7 +325,7 @@ def _stands_for_others(document: Document, after: bytes | None) -> str:
     """Why the person must agree where a new line may stand for those that go; empty when none does."""
     if after is None or not (lost := _lost(document, after)):
         return ""
-    line = junk.may_leave_out(after.decode("utf-8-sig", "replace"), document.text)
+    line = junk.may_leave_out(_decoded(after), document.text)
     return f"{lost}, and a new one may stand for them: {one_line(line, 60)}" if line else ""
 
 
@@ -333,19 +336,47 @@ def _lost(document: Document, after: bytes | None) -> str:
     return f"it would lose {lost} of its {sum(lines.values())} lines" if lost else ""
 
 
+def _not_corrected(before: Counter[str], after: Counter[str]) -> int:
+    """How many lines are gone; not one of which half the characters stand in the lines that are new."""
+    brought = _words("\n".join((after - before).elements()))
+    count = 0
+    for line in (before - after).elements():
+        words = _words(line)
+        found = words & brought
+        if 2 * _characters(found) < _characters(words):
+            count += 1
+        else:
+            brought.subtract(found)  # nothing that is new stands for two lines
+    return count
+
+
 def _lines(data: bytes) -> Counter[str]:
-    """The lines of a file that say something, without what only sets them off."""
-    body = front_matter(data.decode("utf-8-sig", "replace"))[1]
-    return Counter(plain for line in body.splitlines() if (plain := junk.words_only(line)))
+    """The lines of a file that say something, also those of its front matter that are not tau's."""
+    taus = (writing.BUILTIN, writing.ORIGIN)
+    front = (line for key, line in front_lines(_decoded(data)) if key not in taus)
+    return _that_say_something(front) + _body_lines(data)
 
 
-def _words(data: bytes) -> Counter[str]:
-    """The words of a file; in scripts that set no spaces between them, its characters."""
-    return Counter(re.findall(_WORD, front_matter(data.decode("utf-8-sig", "replace"))[1].casefold()))
+def _body_lines(data: bytes) -> Counter[str]:
+    return _that_say_something(_body(_decoded(data)).splitlines())
+
+
+def _that_say_something(lines: Iterable[str]) -> Counter[str]:
+    """Lines without what only sets them off; lines without a word, which only part others, are left out."""
+    return Counter(plain for line in lines if re.search(r"\w", plain := junk.plain(line)))
+
+
+def _words(text: str) -> Counter[str]:
+    """The words of a text; in scripts that set no spaces between them, its characters."""
+    return Counter(re.findall(_WORD, text.casefold()))
 
 
 def _characters(words: Counter[str]) -> int:
     return sum(len(word) * count for word, count in words.items())
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace")
 
 
 def _body(text: str) -> str:

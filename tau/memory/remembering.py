@@ -9,10 +9,10 @@ from typing import Literal
 
 from tau.display import one_line
 from tau.errors import MemoryRefused
-from tau.masking import mask_content
+from tau.masking import MASK, mask_content, masked_over
 from tau.memory import claims, files, labels, writing
 from tau.memory.claims import Claim
-from tau.memory.documents import Document
+from tau.memory.documents import Document, is_utf_8
 from tau.memory.entries import Entry, Source, digest
 from tau.memory.gist import gist
 from tau.memory.history import Contents, History, Write
@@ -69,7 +69,8 @@ def remember(
     Raises:
         GivenUp: `given_up` said so before it began.
         MemoryRefused: The label or the content cannot be one, there is such a file already, or none to
-            delete, it does not hold what is known of it, or it cannot be written. Nothing was changed.
+            delete, it does not hold what is known of it, it is not UTF-8 or holds a secret that a mask would
+            be written over, or it cannot be written. Nothing was changed.
     """
     title = _title(history, label)
     content, masked = mask_content(content), mask_content(content) != content
@@ -81,7 +82,9 @@ def remember(
     def decide(contents: Contents) -> dict[str, Write]:
         nonlocal came
         now = contents.read(title)
-        planned = _planned(title, content, now, contents, replace=replace, origin=origin, heard=heard)
+        planned = _planned(
+            title, content, now, contents, replace=replace, origin=origin, heard=heard, masked=masked
+        )
         came = planned.origin
         if planned.data != now:
             _check_known(title, now, known)
@@ -150,10 +153,12 @@ def foreseen(
     now = contents.read(title)
     before = None if now is None else now.decode("utf-8", "replace")
     known = {title: held} if (held := digest(now)) else {}
-    content = mask_content(content)
+    content, masked = mask_content(content), mask_content(content) != content
     if content.strip():
         writing.check(content)
-    planned = _planned(title, content, now, contents, replace=replace, origin=origin, heard=heard)
+    planned = _planned(
+        title, content, now, contents, replace=replace, origin=origin, heard=heard, masked=masked
+    )
     after = None if planned.data is None else planned.data.decode()
     doubts = list(planned.doubts)
     if now is not None and digest(now) == (unseen or {}).get(title):
@@ -179,11 +184,12 @@ def _planned(
     replace: bool,
     origin: str,
     heard: Sequence[Claim],
+    masked: bool,
 ) -> _Planned:
     """What a call comes to with the files as they are.
 
     Raises:
-        MemoryRefused: There is such a file already, or none to delete.
+        MemoryRefused: There is such a file already, or none to delete; or it may not be written over.
     """
     kept = "" if now is None else writing.origin_of(now)
     doubts = []
@@ -208,6 +214,8 @@ def _planned(
             f"There is a memory {_label(title)} already{': ' + first if first else ''}",
             "pass replace with the whole new content, or use another label",
         )
+    if now is not None:
+        _check_kept(title, now, content, masked=masked)
     return _Planned(data, writing.origin_of(data), doubts)
 
 
@@ -234,6 +242,23 @@ def _title(history: History, label: str) -> str:
     """The title of the file that a label has on the disk."""
     scope, name = labels.parse(label)
     return f"{scope}/{labels.on_disk(labels.file_name(name), history.where.folder(scope))}"
+
+
+def _check_kept(title: str, now: bytes, content: str, *, masked: bool) -> None:
+    """Refuse to write over a file of which the model could not write down again what it holds."""
+    label = _label(title)
+    if not is_utf_8(now):
+        raise MemoryRefused(
+            f"{label} is not UTF-8 text, so it was left as it is",
+            f"the person opens it with `tau memory edit {label}` and saves it as UTF-8; or use another label",
+        )
+    text = now.decode("utf-8-sig")
+    if masked_over(text, content) or (masked and mask_content(text) != text):
+        raise MemoryRefused(
+            f"{label} holds what looks like a secret, and {MASK} would be written in its place, "
+            "so it was left as it is",
+            f"the person takes it out with `tau memory edit {label}`; or use another label",
+        )
 
 
 def _check_known(title: str, now: bytes | None, known: Mapping[str, str] | None) -> None:

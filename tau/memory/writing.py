@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from itertools import chain
+from typing import TypeAlias
 
 from tau.display import one_line, visible
 from tau.errors import MemoryRefused
-from tau.memory.documents import front_matter
+from tau.memory.documents import front_lines, front_matter
 
 LONGEST = 20_000
 """Characters of content. What is longer is a document to refer to, not a memory to load each turn."""
 
 BUILTIN, ORIGIN = "builtin", "origin"
+
+Line: TypeAlias = tuple[str, str]
+"""A line of front matter: its key, empty for a comment, and the line as it stands."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -49,24 +56,28 @@ def check(content: str, *, there: str = "") -> None:
 def whole(content: str, before: bytes | None, *, origin: str) -> bytes:
     """A file's bytes for a content that `check` let pass.
 
-    The keys of the file that is there stay, those that the content brings are put over them. Only this says
-    that a file came with tau or from outside: a content that claims it of itself does not. An origin stays.
+    The front matter of the file that is there stays as it stands, but for keys that the content gives another
+    value. Only this says that a file came with tau or from outside: a content that claims it of itself does
+    not. An origin stays. Lines end as they did, and a byte order mark stays.
 
     Args:
         content: The text, with front matter of its own or not.
-        before: The file as it is; None when there is none.
+        before: The file as it is, in UTF-8; None when there is none.
         origin: Where the content came from when it came from outside, names with commas between them.
     """
-    kept = front_matter(_text(before))[0] if before is not None else {}
+    there = _text(before or b"")
+    held = there.replace("\r\n", "\n")
+    kept, old = front_matter(held)
     brought, body = _parted(content)
-    marks = (BUILTIN, ORIGIN)
-    keys = {key: value for key, value in (kept | brought).items() if key not in marks}
+    front = [line for line in front_lines(held) if line[0] != BUILTIN]
+    front = _put_over(front, [line for line in brought if line[0] not in (BUILTIN, ORIGIN)])
     if came := united(kept.get(ORIGIN, ""), origin):
-        keys[ORIGIN] = came
-    text = _block(keys) + body.rstrip() + "\n"
-    if before and before.count(b"\n") == before.count(b"\r\n") > 0:
-        text = text.replace("\n", "\r\n")
-    return text.encode()
+        front = _put_over(front, [(ORIGIN, f"{ORIGIN}: {came}")])
+    text = _block(front)
+    if text and old != held:
+        text += "\n" * (len(old) - len(old.lstrip("\n")))
+    text = _ended_as(text + body.rstrip() + "\n", there)
+    return (codecs.BOM_UTF8 if (before or b"").startswith(codecs.BOM_UTF8) else b"") + text.encode()
 
 
 def united(*origins: str) -> str:
@@ -95,22 +106,48 @@ def _hidden(content: str) -> set[str]:
     return {character for character in set(text) if visible(character) != character}
 
 
-def _parted(content: str) -> tuple[dict[str, str], str]:
-    """The keys a content brings, and its text, which does not begin with front matter any more."""
-    keys: dict[str, str] = {}
+def _parted(content: str) -> tuple[list[Line], str]:
+    """The front matter a content brings, and its text, which does not begin with any more of it."""
+    front: list[Line] = []
     body = content.replace("\r\n", "\n").lstrip("\ufeff\n")
-    while True:
-        more, rest = front_matter(body)
-        if rest == body:
-            return keys, body
-        keys = more | keys
+    while (rest := front_matter(body)[1]) != body:
+        keys = {key for key, _ in front if key}
+        front += [line for line in front_lines(body) if line[0] not in keys]
         body = rest.lstrip("\ufeff\n")
+    return front, body
 
 
-def _block(keys: Mapping[str, str]) -> str:
-    if not keys:
-        return ""
-    return "---\n" + "".join(f"{key}: {value}".rstrip() + "\n" for key, value in keys.items()) + "---\n"
+def _put_over(front: Sequence[Line], brought: Sequence[Line]) -> list[Line]:
+    """Front matter with other lines put over it; what gets the value that it has stays as it stands."""
+    kept, values = front_matter(_block(front))[0], front_matter(_block(brought))[0]
+    by_key: dict[str, list[Line]] = {}
+    for line in brought:
+        by_key.setdefault(line[0], []).append(line)
+    there = set(front)
+    comments = [line for line in by_key.pop("", []) if line not in there]
+    new = {key: lines for key, lines in by_key.items() if len(lines) > 1 or kept.get(key) != values[key]}
+    left = dict(new)
+    found: list[Line] = []
+    for line in front:
+        found += left.pop(line[0], []) if line[0] in new else [line]
+    return [*found, *comments, *chain.from_iterable(left.values())]
+
+
+def _block(front: Sequence[Line]) -> str:
+    return "\n".join(["---", *(line for _, line in front), "---", ""]) if front else ""
+
+
+def _ended_as(text: str, before: str) -> str:
+    """A text whose lines end as those of a file: one that was there as it did, a new one as most did."""
+    ends: defaultdict[str, deque[str]] = defaultdict(deque)
+    lines = before.split("\n")[:-1]
+    for line in lines:
+        plain = line.removesuffix("\r")
+        ends[plain].append("\n" if line == plain else "\r\n")
+    most = "\r\n" if 2 * before.count("\r\n") > len(lines) else "\n"
+    return "".join(
+        line + (ends[line].popleft() if ends[line] else most) for line in text.removesuffix("\n").split("\n")
+    )
 
 
 def _text(data: bytes) -> str:

@@ -170,21 +170,12 @@ def check_masked(before: str, after: str) -> None:
     Raises:
         Refused: A line of the new text is one of the old text as it looks with its secrets masked.
     """
-    if masking.MASK not in after:
-        return
-    kept = set(before.splitlines())
-    masked = {
-        line
-        for line in masking.mask_content(before).splitlines()
-        if masking.MASK in line and line not in kept
-    }
-    for number, line in enumerate(after.splitlines(), 1):
-        if line in masked:
-            raise Refused(
-                f"Line {number:,} of the new text has {masking.MASK} where the file has a secret, which you"
-                " were not shown and which would be lost; nothing was written."
-                " Use edit_file, on other lines only"
-            )
+    if number := masking.masked_over(before, after):
+        raise Refused(
+            f"Line {number:,} of the new text has {masking.MASK} where the file has a secret, which you"
+            " were not shown and which would be lost; nothing was written."
+            " Use edit_file, on other lines only"
+        )
 
 
 def notes(context: ToolContext, real: Path, before: replacing.Current) -> str:

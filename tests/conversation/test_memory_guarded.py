@@ -16,9 +16,10 @@ from tau.config.settings import Settings
 from tau.config.trust import Trust
 from tau.conversation import Conversation
 from tau.conversation.standing import WAITS
-from tau.conversation.state import MemoryListing, OpenRequest
+from tau.conversation.state import MemoryListing, OpenRequest, Refused
 from tau.events import ApprovalAsked, Decision, NoticeRecord, ToolUseStarted, TurnEnd, TurnEvent, from_line
 from tau.memory import files, remembering
+from tau.memory.applying import Prepared
 from tau.memory.files import locked
 from tau.memory.places import SHARED, make_project
 from tau.memory.remembering import Remembered
@@ -313,6 +314,75 @@ async def test_a_wait_for_another_process_is_said(
             assert not command.done()
         await command
         await until(lambda: not conversation.state.waits)
+
+
+@pytest.mark.parametrize("line", ["/memory undo", "/memory undo anyway", "/goal done", "/goal ship that"])
+@pytest.mark.parametrize("leave", [False, True])
+async def test_a_command_that_waits_can_be_given_up(bench: Bench, line: str, leave: bool) -> None:
+    await remembered(bench, "one line")
+    where = desk(bench).where()
+    desk(bench).goal_file().set("ship it")
+    async with bench.open() as conversation:
+        if line.endswith("anyway"):
+            (where.memory / "known.md").write_text("by hand\n")
+            assert isinstance(await conversation.command("/memory undo"), Refused)
+        before = {path: path.read_bytes() for path in where.memory.iterdir()}
+        with locked(where):
+            command = asyncio.create_task(conversation.command(line))
+            await until(lambda: bool(conversation.state.waits))
+            await asyncio.wait_for(conversation.close() if leave else conversation.cancel(), 10)
+            if not leave:
+                refused = await command
+                assert isinstance(refused, Refused)
+                assert refused.line.startswith("Memory is not changed: it was given up")
+        command.cancel()
+        await asyncio.wait({command})
+    await until(lambda: not calls_run())
+    assert {path: path.read_bytes() for path in where.memory.iterdir()} == before
+    goal = desk(bench).goal_file().read()
+    assert goal is not None
+    assert goal.text == "ship it"
+
+
+async def test_an_undo_that_has_begun_is_told_of_when_tau_is_left(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await remembered(bench, "one line")
+    begun, go = threading.Event(), threading.Event()
+    real = Prepared.take
+
+    def take(ready: Prepared) -> None:
+        begun.set()
+        assert go.wait(10)
+        real(ready)
+
+    async with bench.open() as conversation:
+        monkeypatch.setattr(Prepared, "take", take)
+        command = asyncio.create_task(conversation.command("/memory undo"))
+        await until(begun.is_set)
+        (task,) = conversation._core._stopping._running
+        closing = asyncio.create_task(conversation.close())
+        await until(lambda: task.cancelling() > 0)
+        go.set()
+        await asyncio.wait_for(closing, 10)
+        command.cancel()
+        await asyncio.wait({command})
+        (told,) = [line for line in conversation.told_at_closing() if line.startswith("Undone: ")]
+        assert told.endswith("    removed project/known.md")
+
+
+async def test_only_the_goal_that_was_there_is_ended(bench: Bench) -> None:
+    async with bench.open() as conversation:
+        await ask(conversation, "/goal ship it")
+        path = desk(bench).goal_file().path
+        with locked(desk(bench).where()):
+            command = asyncio.create_task(conversation.command("/goal done"))
+            await until(lambda: bool(conversation.state.waits))
+            path.write_text(path.read_text().replace("ship it", "ship another"))
+        refused = await command
+        assert isinstance(refused, Refused)
+        assert "it stays as it is: ship another" in refused.line
+        assert (await ask(conversation, "/goal")) == ["goal: ship another"]
 
 
 # What is hidden, and what was made ------------------------------------------------------------------

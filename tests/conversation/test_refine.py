@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -609,6 +609,78 @@ async def test_a_file_does_not_go_when_what_took_its_place_is_gone(bench: Refine
     assert mine.read_text() == "The port is 8000.\n"
 
 
+async def test_a_file_does_not_go_when_what_took_its_place_goes_while_a_yes_waits(bench: Refined) -> None:
+    mine, ports = bench.path("project/mine.md"), bench.path("project/ports.md")
+    mine.write_text("The port is 8000.\n")
+    bench.proposes([deleted("project/mine.md"), wrote("project/ports.md", "The port is 8000.")])
+    async with bench.open() as conversation:
+        await say(conversation, "One file is enough")
+        await refine(conversation)
+        await until(lambda: "Waits for your yes: project/mine.md" in told(conversation))
+        with files.locked(bench.desk.where()):
+            accepting = asyncio.create_task(conversation.command("/refine accept"))
+            await until(lambda: bool(conversation.state.waits))
+            ports.unlink()
+        said = await accepting
+        assert isinstance(said, Said)
+        assert said.lines == [
+            "project/ports.md was changed since, so it was left as it is",
+            "    and project/mine.md with it: these changes go together",
+        ]
+        assert isinstance(await conversation.command("/refine accept"), Refused)
+    assert mine.read_text() == "The port is 8000.\n"
+
+
+async def test_a_yes_is_for_what_was_listed(bench: Refined) -> None:
+    mine = bench.path("project/mine.md")
+    mine.write_text(TEN)
+    bench.proposes([wrote("project/mine.md", "Line 1.")], [deleted("project/mine.md")])
+    async with bench.open() as conversation:
+        await say(conversation, "Most of it is wrong")
+        await refine(conversation)
+        listed = await conversation.waiting_changes()
+        assert [change.sentence for change in listed] == ["says how it is built"]
+        assert "no longer true" in await refine(conversation)
+        refused = await conversation.accept_changes(listed)
+        assert isinstance(refused, Refused)
+        assert refused.line.startswith("What waits for your yes is not what you were shown")
+        assert mine.read_text() == TEN
+        said = await conversation.accept_changes(await conversation.waiting_changes())
+        assert isinstance(said, Said)
+        assert said.lines[1] == "    removed project/mine.md — no longer true"
+    assert not mine.exists()
+
+
+async def test_a_yes_that_is_typed_is_for_what_was_told(
+    bench: Refined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = bench.path("project/mine.md")
+    mine.write_text(TEN)
+    bench.proposes([wrote("project/mine.md", "Line 1.")], [deleted("project/mine.md")])
+    async with bench.open() as conversation:
+        await say(conversation, "Most of it is wrong")
+        await refine(conversation)
+        waits, tell = threading.Event(), threading.Event()
+        real = consent.Waiting.lines
+
+        def lines_later(waiting: consent.Waiting, titles: Collection[str] | None = None) -> list[str]:
+            if titles is not None:
+                waits.set()
+                assert tell.wait(10)
+            return real(waiting, titles)
+
+        monkeypatch.setattr(consent.Waiting, "lines", lines_later)
+        await conversation.command("/refine")
+        await until(waits.is_set)
+        refused = await conversation.command("/refine accept")
+        tell.set()
+        assert isinstance(refused, Refused)
+        assert "Waits for your yes: project/mine.md, you wrote it, and it would be deleted" in refused.line
+        assert mine.read_text() == TEN
+        assert isinstance(await conversation.command("/refine accept"), Said)
+    assert not mine.exists()
+
+
 async def test_a_new_proposal_for_one_file_ends_all_that_waits_with_it(bench: Refined) -> None:
     mine, other = bench.path("project/mine.md"), bench.path("project/other.md")
     mine.write_text("By hand.\n")
@@ -658,7 +730,7 @@ async def test_a_yes_that_is_being_carried_out_is_told_of_when_tau_is_left(
         begun, go = held_write(monkeypatch)
         accepting = asyncio.create_task(conversation.command("/refine accept"))
         await until(begun.is_set)
-        (task,) = conversation._core.refining._accepting
+        (task,) = conversation._core._stopping._running
         closing = asyncio.create_task(conversation.close())
         await until(lambda: task.cancelling() > 0)
         go.set()

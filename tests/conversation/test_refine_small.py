@@ -80,6 +80,24 @@ async def test_more_is_put_behind_what_stands_there_and_nothing_twice(bench: Ref
         assert asked(bench) == [FACT]
 
 
+async def test_a_changed_mind_is_asked_about_also_where_a_line_that_stands_there_holds_its_words(
+    bench: Refined,
+) -> None:
+    changed = ("Use Docker here.", "Test for a == b.", "Write it in C.")
+    bench.side = answers(dict.fromkeys(changed, '"rule"'))
+    path = bench.path(sorter.FILE)
+    path.write_text(
+        "- Never ever use Docker here.\n- Test for a != b.\n* Write it in C++.\n\nBreak long\nlines.\n"
+    )
+    async with bench.open() as conversation:
+        await made_small(conversation)
+        for text in (*changed, "Write it in C++!", "Break long lines."):
+            await say(conversation, text)
+        await refine(conversation)
+    assert asked(bench) == [*changed]
+    assert kept(bench).endswith(b"lines.\n- Use Docker here.\n- Test for a == b.\n- Write it in C.\n")
+
+
 async def test_only_what_a_person_may_have_meant_is_asked_about(bench: Refined) -> None:
     secret = "sk-ant-api03-" + "A" * 80
     (bench.root / "note.txt").write_text("Always deploy on Fridays.")
@@ -139,6 +157,13 @@ async def test_a_file_that_cannot_be_added_to_is_said_before_the_model_is_asked(
             "secret out, then /refine again)"
         )
         assert path.read_text() == secret
+        path.write_bytes("Grüße immer auf Deutsch.\n".encode("latin-1"))
+        assert await refine(conversation) == (
+            f"Memory was not refined: {sorter.FILE}, where it would be kept, is not UTF-8 text, so nothing "
+            f"is written there (`tau memory edit {sorter.FILE}` opens it; save it as UTF-8, then /refine "
+            "again)"
+        )
+        assert path.read_bytes() == "Grüße immer auf Deutsch.\n".encode("latin-1")
         path.unlink()
         path.symlink_to(bench.root / "elsewhere.md")
         assert await refine(conversation) == (

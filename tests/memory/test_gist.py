@@ -48,6 +48,11 @@ def test_of_a_file_that_was_there_the_first_line_that_changed(after: str, said: 
     assert gist(after.encode(), PLAN.encode()) == said
 
 
+def test_of_many_lines_that_are_all_the_same_the_count_says_what_changed() -> None:
+    same = "ship it\n" * 200
+    assert gist(f"{same}ship it\nask first\n".encode(), same.encode()) == "ship it (+1 line)"
+
+
 def test_a_long_line_is_cut_so_that_the_rest_is_still_counted() -> None:
     said = gist(("word " * 100 + "\nmore\n").encode())
     assert said.endswith("… (+1 line)")

@@ -8,6 +8,7 @@ import stat
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -25,7 +26,7 @@ def file(desk: Desk) -> GoalFile:
 def test_a_goal_stands_until_a_person_ends_it(desk: Desk, file: GoalFile) -> None:
     assert file.read() is None
     file.set("  ship 1.0\nwith docs ")
-    assert line(file.set("ship 1.0\nwith docs")) == "goal: ship 1.0 with docs"
+    assert line(file.set("ship 1.0\nwith docs")[0]) == "goal: ship 1.0 with docs"
     assert line(file.pause()) == "goal (paused): ship 1.0 with docs"
     file.note("wrote the docs", met=False)
     assert line(file.resume()) == "goal: ship 1.0 with docs"
@@ -40,22 +41,38 @@ def test_a_goal_stands_until_a_person_ends_it(desk: Desk, file: GoalFile) -> Non
     assert line(file.resume()) == "goal: ship 1.0 with docs"
 
 
-@pytest.mark.parametrize(("end", "outcome"), [("done", "done"), ("clear", "dropped")])
-def test_an_ended_goal_stays_readable(file: GoalFile, end: str, outcome: str) -> None:
+@pytest.mark.parametrize("outcome", ["done", "dropped"])
+def test_an_ended_goal_stays_readable(file: GoalFile, outcome: Literal["done", "dropped"]) -> None:
     file.set("ship")
-    file.note("half of it", met=False)
-    kept = getattr(file, end)()
+    noted = file.note("half of it", met=False)
+    ended, kept = file.end(outcome)
+    assert ended == noted
     assert file.read() is None
     assert not file.path.exists()
     record = tomllib.loads(kept.read_text())
     assert (record["text"], record["outcome"], record["notes"][0]["text"]) == ("ship", outcome, "half of it")
-    for action in (file.done, file.clear, file.pause, file.resume, lambda: file.note("x", met=True)):
+    for action in (lambda: file.end(outcome), file.pause, file.resume, lambda: file.note("x", met=True)):
         with pytest.raises(MemoryRefused, match="There is no goal in this directory"):
             action()
     file.set("next")
-    file.set("other")
+    other, replaced = file.set("other")
+    assert (other.text, replaced and replaced.text) == ("other", "next")
     outcomes = [tomllib.loads(path.read_text())["outcome"] for path in sorted(kept.parent.iterdir())]
     assert outcomes == [outcome, "replaced"]
+
+
+def test_only_the_goal_that_is_meant_is_changed(file: GoalFile) -> None:
+    file.set("ship")
+    file.set("another window's")
+    for action in (
+        lambda: file.end("done", text="ship"),
+        lambda: file.pause(text="ship"),
+        lambda: file.resume(text="ship"),
+    ):
+        with pytest.raises(MemoryRefused, match="another one by now, so it stays as it is: another window's"):
+            action()
+    goal, before = file.set("another window's")
+    assert (before, file.read()) == (None, goal)
 
 
 def test_the_prompt_holds_the_goal_as_data(file: GoalFile) -> None:
@@ -104,7 +121,7 @@ def test_directories_whose_names_fold_together_have_goals_of_their_own(desk: Des
         goal = GoalFile(desk.find(name), desk.directory(name)).read()
         assert goal is not None
         assert goal.text == name
-    files[0].done()
+    files[0].end("done")
     assert [file.read() is None for file in files] == [True, False, False, False, False]
 
 
@@ -161,8 +178,8 @@ def test_a_damaged_file_is_named_and_left_alone(file: GoalFile, damage: object) 
     actions = (
         file.read,
         lambda: file.set("x"),
-        file.done,
-        file.clear,
+        lambda: file.end("done"),
+        lambda: file.end("dropped"),
         file.pause,
         lambda: file.note("x", met=True),
     )
@@ -209,7 +226,12 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(file: GoalFile, tmp_pat
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
     before = elsewhere.read_bytes()
-    for action in (file.read, lambda: file.note("x", met=True), lambda: file.set("x"), file.done):
+    for action in (
+        file.read,
+        lambda: file.note("x", met=True),
+        lambda: file.set("x"),
+        lambda: file.end("done"),
+    ):
         with pytest.raises(GoalDamaged, match="symbolic link"):
             action()
     assert elsewhere.read_bytes() == before
@@ -241,7 +263,7 @@ def test_the_file_is_private_and_written_whole(desk: Desk) -> None:
     try:
         file = GoalFile(desk.find("p"), desk.directory("p"))
         file.set("ship")
-        kept = file.done()
+        _, kept = file.end("done")
         file.set("ship")
     finally:
         os.umask(old)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from tau.errors import MemoryRefused
 from tau.memory import entries
 from tau.memory.applying import MemoryChanged, Prepared
 from tau.memory.entries import Source, digest, log
+from tau.memory.files import Telling
 from tau.memory.history import History
 from tau.memory.places import MemoryPlaces
 from tau.memory.undone import UndoRefused
@@ -73,6 +76,33 @@ def test_undo_walks_back_to_the_first_byte(history: History) -> None:
     with pytest.raises(MemoryRefused, match="no change of memory to undo"):
         history.undo()
     assert all(entry.undone for entry in history.entries())
+
+
+@pytest.mark.parametrize("second_names", [True, False])
+def test_who_may_read_a_file_may_read_it_after_a_change_and_after_its_undo(
+    history: History, monkeypatch: pytest.MonkeyPatch, second_names: bool
+) -> None:
+    def no_link(*names: object, **more: object) -> None:
+        raise OSError(errno.EPERM, "no second names")
+
+    def cannot_sync(prepared: Prepared) -> None:
+        if prepared._taken:
+            raise OSError(errno.EIO, "broken")
+
+    if not second_names:
+        monkeypatch.setattr(os, "link", no_link)
+    path = write(history.where.memory, "a.md", b"1\n")
+    for mode in (0o644, 0o640):
+        path.chmod(mode)
+        change(history, a=b"2\n", b=b"new\n")
+        assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"2\n", mode)
+        assert stat.S_IMODE(path.with_name("b.md").stat().st_mode) == 0o600
+        history.undo()
+        assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"1\n", mode)
+    monkeypatch.setattr(Prepared, "_sync", cannot_sync)
+    with pytest.raises(MemoryRefused, match="broken"):
+        change(history, a=b"3\n")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"1\n", mode)
 
 
 def test_undo_names_what_it_put_back_and_removed(history: History) -> None:
@@ -352,6 +382,33 @@ def test_undo_puts_back_what_was_deleted_by_hand(history: History) -> None:
     assert own(history) == {"a": b"1\n"}
     assert undone.lines[1:] == ["    put back project/a.md", "    project/a.md had been deleted by hand"]
     assert history.diff(history.entries()[0]).splitlines()[:2] == ["--- project/a.md", "+++ /dev/null"]
+
+
+@pytest.mark.parametrize("over_an_edit", [False, True])
+def test_undo_makes_the_folder_of_the_project_that_was_deleted(desk: Desk, over_an_edit: bool) -> None:
+    where = desk.made("p")
+    history = History(where, desk.places.state)
+    change(history, a=b"1\n")
+    change(history, a=b"2\n" if over_an_edit else None)
+    shutil.rmtree(where.project)
+    made: list[Path] = []
+    history = History(desk.find("p"), desk.places.state, Telling(made=made.append))
+    history.undo(going_over=EDIT if over_an_edit else None)
+    assert made == [where.project]
+    again = desk.find("p")
+    assert (again.project, again.notice) == (where.project, "")
+    assert (again.memory / "a.md").read_bytes() == b"1\n"
+    assert history.undo().removed == ["project/a.md"]
+
+
+def test_a_refused_undo_makes_no_folder(desk: Desk) -> None:
+    where = desk.made("p")
+    change(History(where, desk.places.state), a=b"1\n")
+    change(History(where, desk.places.state), a=b"2\n")
+    shutil.rmtree(where.project)
+    with pytest.raises(UndoRefused):
+        History(desk.find("p"), desk.places.state).undo()
+    assert not where.project.exists()
 
 
 def test_undo_that_may_go_over_edits_keeps_nothing_where_there_are_none(history: History) -> None:

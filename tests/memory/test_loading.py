@@ -45,6 +45,15 @@ def test_nothing_is_nothing() -> None:
     assert [(part.lines, part.whole) for part in loaded.parts] == [(0, True), (2, True), (3, True)]
 
 
+def test_a_file_that_holds_nothing_but_front_matter_is_shown_with_it() -> None:
+    text = "---\ndeploy: make ship\nnever: on friday\norigin: a page\n---\n\n"
+    loaded = load([document("only.md", text), document("taus.md", "---\norigin: x\n---\n")], max_chars=CAP)
+    assert fences(loaded.text) == [
+        ("memory project/only.md, noted after content from outside: a page", text.rstrip() + "\n")
+    ]
+    assert [part.whole for part in loaded.parts] == [True, True]
+
+
 def test_each_file_stands_under_its_name_global_ones_first(desk: Desk) -> None:
     where = desk.made("quail")
     (where.memory / "project.md").unlink()
@@ -176,6 +185,7 @@ def test_lines_are_counted_as_in_the_file() -> None:
 
 # Whatever the files ----------------------------------------------------------------------------------------
 
+TAUS = ("builtin: true", "origin: somewhere")
 PIECES = st.sampled_from(
     ["~", "~~~", "~" * 40, "```", "\n", "\n", "\n", "\r\n", "# a", "---", "    ", "\t", " ", ">", "- ", "1. ",
      "<b>", "<!--", "é漢🎉", "\x1b[0m", "\0", "\u2028", "\x85", "\x0c", "\r", "key: value", "[a]: b",
@@ -195,7 +205,11 @@ FILES = st.lists(
 
 def shown_lines(one: Document) -> list[str]:
     """What of a file there is to load, by other means than the code's."""
-    lines = visible(front_matter(one.text)[1]).split("\n")
+    text = front_matter(one.text)[1]
+    front = one.text[: len(one.text) - len(text)].split("\n")
+    if not text.strip() and any(line.strip() not in ("---", *TAUS, "") for line in front):
+        text = one.text
+    lines = visible(text).split("\n")
     while lines and not lines[-1].strip():
         del lines[-1]
     while lines and not lines[0].strip():

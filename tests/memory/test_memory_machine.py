@@ -36,7 +36,8 @@ Files = dict[str, bytes]
 
 TITLES = st.sampled_from(["global/a.md", "project/a.md", "project/b.md"])
 TEXTS = st.sampled_from(["one", "two\nlines", "one\n\n", "three\r\nlines", "ü"])
-BYTES = st.sampled_from([b"", b"one\n", b"one", b"two\r\nlines\r\n", b"\xff\x00"])
+NOT_UTF_8 = b"\xff\x00"
+BYTES = st.sampled_from([b"", b"one\n", b"one", b"two\r\nlines\r\n", NOT_UTF_8])
 SOURCE = Source("s", 1, "manual")
 EDIT = Source("s", 1, "edit")
 
@@ -100,6 +101,10 @@ class Memory(RuleBasedStateMachine):
             with pytest.raises(MemoryRefused, match="already"):
                 remember(self.history, title, text, replace=False, source=SOURCE)
             return
+        if before == NOT_UTF_8:
+            with pytest.raises(MemoryRefused, match="not UTF-8"):
+                remember(self.history, title, text, replace=True, source=SOURCE)
+            return
         done = remember(self.history, title, text, replace=replace, source=SOURCE)
         if data == before:
             assert (done.kind, done.entry) == ("unchanged", None)
@@ -148,7 +153,12 @@ class Memory(RuleBasedStateMachine):
             else:
                 continue
             operations.append(operation)
-        checked = proposals.check(proposals.parse(json.dumps(operations)), read)
+        proposed = proposals.parse(json.dumps(operations))
+        if any(self.files.get(operation.title) == NOT_UTF_8 for operation in proposed):
+            with pytest.raises(proposals.ProposalInvalid, match="is not UTF-8"):
+                proposals.check(proposed, read)
+            return
+        checked = proposals.check(proposed, read)
         assert checked.wanted == expected
         if by_hand is not None:
             self.edit_by_hand(*by_hand)

@@ -63,12 +63,16 @@ def test_a_folder_that_belongs_to_nobody_known_is_left_alone_and_named(desk: Des
     write(plain / "memory", "old.md", "whose is it?")
     where = desk.find("quail")
     assert where.project != plain
-    expected = f"{plain} is not used: it is no folder with a file `directory` that says whose memory it is"
-    assert where.notice == expected
+    assert where.notice == (
+        f"{plain} is not used: it is no folder with a file `directory` that says whose memory it is;"
+        f" if it is this project's, make that file hold {desk.top / 'quail'}, else move it away"
+    )
     ensure(where)
     assert desk.find("quail").notice == ""
     assert read(desk.find("quail"))[0][0].name == "project.md"
     assert (plain / "memory" / "old.md").read_text() == "whose is it?"
+    (plain / "directory").write_text(f"{desk.top / 'quail'}\n")
+    assert desk.find("quail").project == plain
 
 
 @pytest.mark.parametrize("kind", ["link", "file", "pipe", "foreign record", "linked record"])

@@ -148,7 +148,7 @@ def test_operations_come_to_files() -> None:
     )
     assert found.wanted == {
         "project/x.md": b"The port is 9000\n", "global/old.md": None,
-        "project/y.md": b"---\nowner: me\n---\nport 9000\n",
+        "project/y.md": b"---\nowner: 'me'\n---\nport 9000\n",
     }  # fmt: skip
     assert found.sentences["project/y.md"] == "the port changed; no colour"
     assert found.consent == {}
@@ -235,15 +235,14 @@ def test_a_file_that_would_be_as_it_is_is_left_out(same: str) -> None:
         ({"old": "two", "new": "x" * 20_001}, "at most 20,000"),
         ({"old": "two", "new": "[rest of the file unchanged]"}, "leaves something out"),
         ({"file": "project/none", "old": "two", "new": "x"}, "is not there to edit"),
-        ({"file": "project/odd", "old": "two", "new": "x"}, "is not UTF-8"),
         ({"file": "project/short", "old": "two", "new": " "}, "would be empty"),
     ],
 )
 def test_an_edit_must_hit_one_place(fields: dict[str, str], reason: str) -> None:
     there: dict[str, str | bytes] = {
-        "project/x.md": "---\nbuiltin: true\n---\none\none\none\ntwo\naaa\n", "project/odd.md": b"two\xff",
+        "project/x.md": "---\nbuiltin: true\n---\none\none\none\ntwo\naaa\n",
         "project/short.md": "two\n",
-    }  # fmt: skip
+    }
     with pytest.raises(ProposalInvalid, match=reason):
         checked(operation(**{"action": "edit", **fields}), there=there)
 
@@ -276,6 +275,88 @@ def test_the_ends_of_lines_stay_as_they_are() -> None:
     assert found.wanted == {"project/x.md": b"1\r\n2\r\nthree\r\n"}
 
 
+def test_where_lines_end_in_two_ways_each_keeps_its_own_and_a_mark_before_the_first_stays() -> None:
+    there: dict[str, str | bytes] = {"project/x.md": b"\xef\xbb\xbfone\r\ntwo\nthree\r\ntwo\r\n"}
+    found = checked(operation(action="edit", old="three", new="3\nfour"), there=there)
+    assert found.wanted == {"project/x.md": b"\xef\xbb\xbfone\r\ntwo\n3\r\nfour\r\ntwo\r\n"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "edit", "old": "Deutsch", "new": "Englisch"},
+        {"content": "Gr\ufffd\ufffde auf Deutsch.\nUse tabs."},
+        {"action": "delete"},
+    ],
+)
+def test_a_file_that_is_not_utf_8_is_left_as_it_is(fields: dict[str, str]) -> None:
+    there: dict[str, str | bytes] = {"project/x.md": "Grüße auf Deutsch.\n".encode("latin-1")}
+    with pytest.raises(ProposalInvalid, match=r"project/x\.md is not UTF-8 text.*`tau memory edit"):
+        checked(operation(**fields), there=there)
+
+
+FRONT = """\
+---
+# agreed with Kim
+title: "yes: really"
+tags:
+  - prod
+
+  # since May
+  - never-on-friday
+origin: a page
+builtin: true
+owner: Kim
+---
+
+"""
+
+
+def test_front_matter_stays_as_it_stands_but_for_what_is_taus() -> None:
+    there: dict[str, str | bytes] = {"project/x.md": FRONT + "Use tabs.\nLine two.\n"}
+    edit = operation(action="edit", old="Use tabs.", new="Use spaces.")
+    front = FRONT.replace("builtin: true\n", "")
+    assert checked(edit, there=there).wanted == {"project/x.md": f"{front}Use spaces.\nLine two.\n".encode()}
+    front = front.replace("origin: a page", "origin: a page, fetch_url")
+    assert checked(edit, there=there, origin="fetch_url").wanted == {
+        "project/x.md": f"{front}Use spaces.\nLine two.\n".encode()
+    }
+    brought = "---\n# new\n# agreed with Kim\nowner: Priya\ntitle: 'yes: really'\ntags:\nlane: red\n---\n"
+    front = front.replace("owner: Kim\n", "owner: Priya\n# new\nlane: red\n").replace(", fetch_url", "")
+    assert checked(operation(content=f"{brought}Use tabs.\nAnd"), there=there).wanted == {
+        "project/x.md": f"{front}Use tabs.\nAnd\n".encode()
+    }
+
+
+@given(
+    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    st.lists(st.sampled_from(["# note", "a: 'b'", "a: c", "tags:", "  - x", "- y", "", "origin: a page"])),
+    st.lists(st.sampled_from(["", "# Head", "- one", "two  ", "---", "b: c"])),
+    st.lists(st.sampled_from(["\n", "\r\n"]), min_size=1),
+)
+def test_an_edit_changes_nothing_but_its_place(
+    mark: bytes, front: list[str], body: list[str], ends: list[str]
+) -> None:
+    lines = [*(["---", "k: v", *front, "---"] if front else []), "First", *body, "port 8000"]
+    text = "".join(line + ends[number % len(ends)] for number, line in enumerate(lines))
+    edit = operation(action="edit", old="8000", new="9000")
+    (wanted,) = checked(edit, there={"project/x.md": mark + text.encode()}).wanted.values()
+    before, after = (data.splitlines(keepends=True) for data in (mark + text.encode(), wanted or b""))
+    assert after[:-1] == before[:-1]
+    assert after[-1].rstrip() == b"port 9000"
+
+
+def test_a_line_that_says_something_else_by_its_marks_alone_is_lost() -> None:
+    before = "Test with a != b.\nWrite it in C++.\nLink with rm -f x.\n- Ask\n"
+    there: dict[str, str | bytes] = {"project/x.md": before, "project/y.md": "Gone\n"}
+    part = operation(file="project/y", action="delete")
+    for old, new in (("!=", "=="), ("C++", "C"), ("rm -f", "rm f")):
+        found = checked(operation(content=before.replace(old, new)), part, there=there)
+        assert found.consent["project/x.md"].startswith("it would lose 1 of its 4 lines"), old
+    set_off = checked(operation(content=f"# Rules\n{before.replace('- Ask', '1. Ask')}"), part, there=there)
+    assert [*set_off.consent] == ["project/y.md"]
+
+
 def test_too_much_at_once_is_refused() -> None:
     many = [operation(file=f"project/x{number}", content="a text") for number in range(11)]
     with pytest.raises(ProposalInvalid, match="changes 11 files, more than 10"):
@@ -288,6 +369,12 @@ def test_too_much_at_once_is_refused() -> None:
 
 
 LONG = "".join(f"- rule number {number}\n" for number in range(10))
+SHORT = """\
+Never push to main.
+Ask before deleting.
+Use uv.
+The deployment goes by make ship on the machine called vault-3 and needs the key of Kim, in on weekdays.
+"""
 
 
 @pytest.mark.parametrize(
@@ -302,7 +389,10 @@ LONG = "".join(f"- rule number {number}\n" for number in range(10))
             "it would lose 10 of its 10 lines",
         ),
         (LONG, {"action": "edit", "old": LONG[20:], "new": ""}, "it would lose"),
-        ("a\n" * 6, {"content": "b"}, "it would lose 6 of its 6 characters"),
+        ("a\n" * 6, {"content": "b"}, "it would lose 6 of its 6 lines"),
+        (SHORT, {"content": SHORT.splitlines()[3]}, "it would lose 3 of its 4 lines"),
+        (SHORT, {"content": SHORT.replace("main", "trunk").replace("uv", "poetry")}, ""),
+        (SHORT, {"content": SHORT.replace("\n", " ")}, ""),
         ("one\nport 8000\n", {"content": "one\nport 9000"}, ""),
         (
             "Never push. " * 1_000,
@@ -317,6 +407,16 @@ LONG = "".join(f"- rule number {number}\n" for number in range(10))
             "---\nbuiltin: true\n---\n" + LONG,
             {"content": "- rule number 1"},
             "it would lose 9 of its 10 lines",
+        ),
+        (
+            f"---\nrules:\n{LONG}---\none\ntwo\n",
+            {"content": "red"},
+            "it would lose 2 of its 2 lines",
+        ),
+        (
+            "---\ntags:\n  - prod\n  - staging\n  - canary\n---\nport 8000\n",
+            {"content": "---\ntags:\n  - none\n---\nport 9000"},
+            "it would lose 3 of its 5 lines",
         ),
         (LONG, {"action": "delete"}, "you wrote it"),
         ("---\nbuiltin: true\n---\na\n", {"action": "delete"}, "it came with tau"),

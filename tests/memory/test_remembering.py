@@ -17,7 +17,7 @@ from tau.memory import entries, files
 from tau.memory.documents import read as read_documents
 from tau.memory.entries import Source
 from tau.memory.history import History
-from tau.memory.remembering import Remembered, remember
+from tau.memory.remembering import Remembered, foreseen, remember
 from tests.memory.conftest import Desk, write
 from tests.memory.test_history import on_disk
 
@@ -221,6 +221,40 @@ def test_a_secret_is_masked_and_that_is_said(history: History) -> None:
     assert "sk-abc" not in done.line
     assert all(b"sk-abc" not in data for data in on_disk(history.where).values())
     assert all(b"sk-abc" not in path.read_bytes() for path in history.folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The key is sk-abcdefghijklmnopqrstuvwx1234\nUse spaces.",
+        "The key is ***\nUse spaces.",
+        "- The key of today: sk-abcdefghijklmnopqrstuvwx1234",
+    ],
+)
+def test_a_secret_that_a_person_wrote_down_is_not_written_over_with_its_mask(
+    history: History, content: str
+) -> None:
+    path = write(history.where.memory, "x.md", "The key is sk-abcdefghijklmnopqrstuvwx1234\nUse tabs.\n")
+    before = path.read_bytes()
+    for plan in (
+        lambda: foreseen(history, "x", content, replace=True),
+        lambda: note(history, "x", content, replace=True),
+    ):
+        with pytest.raises(MemoryRefused, match=r"project/x holds what looks like a secret") as refused:
+            plan()
+        assert "sk-abc" not in refused.value.line()
+    assert path.read_bytes() == before
+    note(history, "x", "Use spaces, not ***.", replace=True)
+    assert path.read_bytes() == b"Use spaces, not ***.\n"
+
+
+def test_a_file_that_is_not_utf_8_is_not_written_over(history: History) -> None:
+    path = write(history.where.memory, "x.md", "---\nowner: Jürgen\n---\nGrüße\n".encode("latin-1"))
+    before = path.read_bytes()
+    with pytest.raises(MemoryRefused, match="project/x is not UTF-8 text"):
+        note(history, "x", "Moin", replace=True)
+    assert path.read_bytes() == before
+    assert note(history, "x", "").kind == "removed"
 
 
 def test_replacing_keeps_what_a_person_put_in_front(history: History) -> None:
