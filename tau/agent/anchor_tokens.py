@@ -72,7 +72,7 @@ _FORMS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.NAME, re.compile(r"\$[A-Za-z_]\w*|[A-Za-z_][\w.-]*(?:=|:=|==|>=|<=|~=)[^=\s]\S*")),
     (Kind.HOST, re.compile(r"(?:[A-Za-z0-9-]+\.)*[A-Za-z][A-Za-z0-9-]*:\d{2,5}")),
 )
-_PATH = re.compile(r"~?(?:/?[\w.@+%=:$#~-]+)*/?(?::\d+(?:[:-]\d+)?|#L\d+(?:-L?\d+)?)?")
+_PATH = re.compile(r"[\w.@+%=:$#~/-]+")
 _FILE = re.compile(r"[\w@+-][\w.@+-]*\.(\w{1,8})(?::\d+(?:[:-]\d+)?|#L\d+)?|\.[a-z][\w.-]+")
 _WINDOWS = re.compile(r"[A-Za-z]:\\\S*|\\\\\S+|[\w.-]+(?:\\[\w.-]+)+")
 _FILE_NAMES = re.compile(r"Makefile|Dockerfile|Jenkinsfile|Procfile|Gemfile|Vagrantfile|Justfile")

@@ -27,6 +27,9 @@ _ESCAPES = re.compile(
 _JOINERS = "\u200c\u200d"
 """Format characters that scripts and emoji are written with."""
 
+_LONGEST = 400
+"""Characters of a line that are looked at; a title has a few words."""
+
 _MARK_BEFORE = re.compile(r"(?:#{1,6}|[-+*>•])\s+")
 _MARK_AFTER = re.compile(r"(?:\s+#+|[\s.,;:…。、，；：·–—-]+)$")
 _QUOTES = ('"“”„‟″＂', "'‘’‚‛′＇", "`´", "«»", "‹›", "「」", "『』", "〝〞〟")
@@ -61,7 +64,7 @@ def plain_title(answer: str) -> str:
     around a word of it stay, and so do apostrophes.
     """
     lines = (_printable(line).strip() for line in _ESCAPES.sub("", answer).splitlines())
-    title = next((line for line in lines if line), "")
+    title = next((line for line in lines if line), "")[:_LONGEST]
     before = None
     while title != before:
         before = title

@@ -148,7 +148,7 @@ def _message_in(value: Any) -> str:
     """The message inside a server's answer: ``error.message``, ``error``, ``message`` or ``detail``."""
     if isinstance(value, str):
         if value.lstrip()[:1] == "<":
-            title = re.search(r"<title>(.*?)</title>", value, re.I | re.S)
+            title = re.search(r"<title>([^<]*)</title>", value, re.I)
             return title.group(1) if title else "the server answered with a web page"
         start = value.find("{")
         if start < 0:

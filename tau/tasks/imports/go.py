@@ -11,9 +11,10 @@ import re
 from tau.tasks.imports.found import Imported
 from tau.tasks.imports.project import ProjectFiles, folder_of, joined, upwards
 
-_MODULE = re.compile(r'^\s*module\s+"?([^\s"]+)', re.MULTILINE)
+_MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)', re.MULTILINE)
 _REPLACED = re.compile(
-    r"^\s*(?:replace\s+)?([^\s(]+)(?:\s+v\S+)?\s*=>\s*(\.{1,2}(?:/\S*)?)\s*(?://.*)?$", re.MULTILINE
+    r"^[ \t]*(?:replace[ \t]+)?([^\s(]+)(?:[ \t]+v\S+)?[ \t]*=>[ \t]*(\.{1,2}(?:/\S*)?)[ \t\r]*(?://.*)?$",
+    re.MULTILINE,
 )
 
 

@@ -20,8 +20,10 @@ _WRITTEN_AS = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (".mt
 
 _CONFIGS = ("tsconfig.json", "jsconfig.json")
 _MOST_EXTENDED = 5
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+# A text in quotes or a comment that nothing ends goes to the end: it would be looked for again and again.
+_QUOTED = r'("(?:\\.|[^"\\])*+(?:"|\\?\Z))'
+_COMMENT = re.compile(_QUOTED + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(_QUOTED + r"|,(?=\s*[}\]])", re.DOTALL)
 
 
 def resolve(path: str, imported: Imported, project: ProjectFiles) -> list[str]:
