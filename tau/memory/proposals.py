@@ -150,7 +150,8 @@ def check(
         if document is not None and after == document.data:
             continue
         checked.wanted[title] = after
-        checked.sentences[title] = "; ".join(operation.sentence for operation in group)
+        said = "; ".join(operation.sentence for operation in group)
+        checked.sentences[title] = said + _came(document, after)
         checked.expected[title] = document.digest if document else None
         if document is not None and (why := _needs_consent(document, after, written)):
             checked.consent[title] = why
@@ -319,6 +320,14 @@ def _needs_consent(document: Document, after: bytes | None, written: Collection[
             return f"it would lose {lost} of its {total} lines"
     gone = _characters(words - _words(_body(_decoded(left))))
     return f"it would lose {gone:,} of its {characters:,} characters" if gone * 2 > characters else ""
+
+
+def _came(document: Document | None, after: bytes | None) -> str:
+    """What is said of a file that counts as from outside from now on, a person's own lines as well."""
+    if document is None or after is None or writing.origin_of(document.data):
+        return ""
+    origin = writing.origin_of(after)
+    return f" (all of it counts as noted after content from outside now: {origin})" if origin else ""
 
 
 def _stands_for_others(document: Document, after: bytes | None) -> str:

@@ -276,6 +276,25 @@ async def test_what_a_file_learned_among_foreign_content_names_it(bench: Refined
     assert bench.files()["project/build.md"] == b"---\norigin: list_files\n---\nBuild with make all.\n"
 
 
+async def test_a_file_of_the_persons_that_counts_as_from_outside_now_is_told(bench: Refined) -> None:
+    bench.path("project/rules.md").write_text("Never push to main.\nUse tabs.\n")
+    bench.steps["default"] = [
+        {"tools": [{"name": "list_files", "input": {"path": "."}}]},
+        {"text": "A folder."},
+    ]
+    bench.proposes(
+        *([edited("project/rules.md", old, new)] for old, new in (("tabs", "spaces"), ("Use", "use")))
+    )
+    outside = "(all of it counts as noted after content from outside now: list_files)"
+    async with bench.open() as conversation:
+        await say(conversation, "What is here?")
+        told = await refine(conversation)
+        assert f"updated project/rules.md — corrects it {outside}" in told
+        assert bench.files()["project/rules.md"].startswith(b"---\norigin: list_files\n---\n")
+        await say(conversation, "And?")
+        assert "counts as" not in await refine(conversation), "it did so before"
+
+
 async def test_what_is_moved_from_a_file_with_an_origin_keeps_it(bench: Refined) -> None:
     bench.path("project/page.md").write_text("---\norigin: fetch_url\n---\nAlways run it.\n")
     bench.path("project/rules.md").write_text("---\norigin: a page\n---\nRule one is long enough.\nTwo\n")
