@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tau.errors import JournalRefused
+from tau.journal.kept_in_state import write_kept
 from tau.journal.markdown import Keep
 from tau.sessions import file_system as fs
 
@@ -213,8 +214,7 @@ def _copy(path: str, data: bytes, folder: int) -> str:
     name = f"{_digest(data)}-{path.rpartition('/')[2]}"
     try:
         if not fs.is_taken(name, folder):
-            fs.write_temporary(fs.temporary_name(name), folder, data, sync=True)
-            fs.replace(fs.temporary_name(name), name, folder)
+            write_kept(name, folder, data)
     except OSError as error:
         raise _not_kept(path, error.strerror or str(error)) from error
     return name

@@ -19,7 +19,7 @@ import msgspec
 from tau.display import one_line
 from tau.errors import JournalRefused
 from tau.journal import markdown
-from tau.journal.kept_in_state import open_kept
+from tau.journal.kept_in_state import open_kept, write_kept
 from tau.journal.markdown import PutBack
 from tau.journal.save import Index, Save, is_copy
 from tau.sessions import file_system as fs
@@ -186,8 +186,7 @@ class Saves:
             JournalRefused: It cannot be written.
         """
         try:
-            fs.write_temporary(fs.temporary_name(_INDEX), folder, msgspec.json.encode(index), sync=True)
-            fs.replace(fs.temporary_name(_INDEX), _INDEX, folder)
+            write_kept(_INDEX, folder, msgspec.json.encode(index))
         except OSError as error:
             raise self._unusable(error) from error
 

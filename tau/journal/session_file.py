@@ -10,14 +10,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
 
 from tau.display import one_line
 from tau.journal.markdown import WHOLE, Markdown, Section, as_line
 from tau.journal.markdown_line import as_typed, begins_block, next_marker, without_comments
+from tau.journal.session_values import (
+    DONE,
+    WORD,
+    Status,
+    bare,
+    in_comment,
+    new_status,
+    status_in,
+    value_in,
+    wrapped,
+)
 from tau.masking import mask
-
-Status: TypeAlias = Literal["in-progress", "paused", "done"]
 
 STATUS, LAST_ACTIVE, TASK, TODO = "Status", "Last Active", "Current Task", "Active Todo"
 FIELDS = (STATUS, LAST_ACTIVE, TASK, TODO)
@@ -43,12 +51,6 @@ _ROW = re.compile(
 )
 _LOG_HEADING = re.compile(rb"^## Log[ \t]*\r?\n", re.MULTILINE)
 _ENTRY_LINE = re.compile(rb"[-*+] +[^\s\[]|[ \t]*\r?\Z")
-_NOTHING = ("", "-", "–", "—", "none", "(none)", "_none_", "*none*", "n/a", "null", "~")
-_WRAPS = ("**", "__", "`", '"', "'", "*", "_")
-_STATUS = re.compile(r"(?<![^\W_])(?:(in)[-_ ]progress|(paused)|(done))(?![^\W_])", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_]")
-_MARKS = r"(?:[\s*_`'\".!✅✔☑✓🎉\ufe0f]|\[[xX]\])*+"
-_DONE = re.compile(rf"{_MARKS}done{_MARKS}", re.IGNORECASE)
 _CELL = re.compile(r"(?:[^|\\]|\\.)+")
 _BEFORE_DONE = "### Before it was done"
 """Stands above what else a section said of the status, once that is done."""
@@ -166,7 +168,7 @@ def read(name: str, data: bytes, *, with_log: bool = True) -> WorkSession:
     if with_log:
         log = _entries(parts) if parts is not None else _log(document)
     found = {each: _place(document, each) for each in FIELDS}
-    values = {each: _value(place.value) if place else "" for each, place in found.items()}
+    values = {each: value_in(place.value) if place else "" for each, place in found.items()}
     status, status_said = _status_of(document, found[STATUS])
     headings = document.headings()
     return WorkSession(
@@ -248,12 +250,12 @@ def put(document: Markdown, name: str, value: str) -> None:
     elif place.first is not None and place.last is not None:
         if place.is_cell:
             value = value.replace("|", "\\|")
-        new = _new_status(value, place.value) if name == STATUS else _wrapped(value, place.value)
+        new = new_status(value, place.value) if name == STATUS else wrapped(value, place.value)
         after = _CELL.sub(_hidden, place.after) if done and place.is_cell else place.after
         text = f"{place.before}{new}{after}" if new or place.is_cell else place.before.rstrip()
         lines = text.split("\n")
         document.put_lines(place.first, place.last, lines)
-        if done and not place.is_cell and _WORD.search(_bare(place.more)):
+        if done and not place.is_cell and WORD.search(bare(place.more)):
             document.insert(place.first + len(lines), _BEFORE_DONE)
     elif value and (section := document.section(name)) is not None:
         document.append(section, value)
@@ -430,91 +432,25 @@ def _status_of(document: Markdown, place: _Place | None) -> tuple[Status | None,
 
     Files that are done are deleted, so every status in it must be that, and one of them that of all of it.
     """
-    said = _value(_bare(place.value)) if place is not None else ""
-    status = _status(said)
+    said = value_in(bare(place.value)) if place is not None else ""
+    status = status_in(said)
     if status != "done" or place is None:
         return status, said
     places = [each for _, key, each in _lines(document) if key == STATUS.casefold()]
     places += [_own(document, each) for each in document.sections() if _is_status(each.title)]
-    whole = [" ".join(_bare(f"{each.value} {each.more}").split()) for each in places]
-    if all(_DONE.fullmatch(each) for each in whole if _WORD.search(each)):
+    whole = [" ".join(bare(f"{each.value} {each.more}").split()) for each in places]
+    if all(DONE.fullmatch(each) for each in whole if WORD.search(each)):
         return ("done", said) if place.of_all else (None, f"{said}, of a part of it")
     return None, ", ".join(dict.fromkeys(filter(None, whole)))
-
-
-def _status(said: str) -> Status | None:
-    """The status that is the first word, where no other one is named, as in a form that lists them.
-
-    What is done says nothing else: not ``done but for the tests``, nor ``done?``.
-    """
-    if _DONE.fullmatch(said):
-        return "done"
-    named = list(_STATUS.finditer(said))
-    if not named:
-        return None
-    first, *others = named
-    if _WORD.search(said, 0, first.start()) or any(each.lastindex != first.lastindex for each in others):
-        return None
-    if first[3]:
-        return None
-    return "paused" if first[2] else "in-progress"
-
-
-def _new_status(value: str, before: str) -> str:
-    """What a status becomes: another word in it; one that was not known stays in a comment behind it."""
-    said = _bare(before)
-    known = _status(_value(said))
-    found = _STATUS.search(said)
-    if known in ("paused", "in-progress") and found is not None:
-        if value != "done":
-            return f"{before[: found.start()]}{value}{before[found.end() :]}"
-        more = _WORD.search(said, found.end()) is not None
-    else:
-        more = known is None and _WORD.search(said) is not None
-    if more:
-        return f"{value} {_comment(before)}"
-    words = said.strip()
-    start = said.find(words)
-    return f"{before[:start]}{_wrapped(value, words)}{before[start + len(words) :]}"
 
 
 def _is_status(title: str) -> bool:
     return title.strip().rstrip("#").strip().casefold() == STATUS.casefold()
 
 
-def _bare(text: str) -> str:
-    """A text with blanks in the place of its comments."""
-    parts, end = [], 0
-    while (opens := text.find("<!--", end)) >= 0 and (closes := text.find("-->", opens)) >= 0:
-        parts += [text[end:opens], " " * (closes + 3 - opens)]
-        end = closes + 3
-    return "".join([*parts, text[end:]])
-
-
-def _comment(text: str) -> str:
-    return f"<!-- {' '.join(text.replace('-->', '-- >').split())} -->"
-
-
 def _hidden(cell: re.Match[str]) -> str:
     """A cell that says anything in a comment."""
-    return f" {_comment(cell[0])} " if _WORD.search(_bare(cell[0])) else cell[0]
-
-
-def _value(written: str) -> str:
-    value = " ".join(written.split())
-    for wrap in _WRAPS:
-        if len(value) > 2 * len(wrap) and value.startswith(wrap) and value.endswith(wrap):
-            value = value[len(wrap) : -len(wrap)].strip()
-    return "" if value.casefold() in _NOTHING else value
-
-
-def _wrapped(value: str, before: str) -> str:
-    """A value in the quotes or code marks that the one before it stood in."""
-    before = before.strip()
-    for wrap in _WRAPS:
-        if value and len(before) > 2 * len(wrap) and before.startswith(wrap) and before.endswith(wrap):
-            return f"{wrap}{value}{wrap}"
-    return value
+    return f" {in_comment(cell[0])} " if WORD.search(bare(cell[0])) else cell[0]
 
 
 def _path(value: str) -> str:
