@@ -27,7 +27,7 @@ from tests.conversation.conftest import Bench, say
 from tests.conversation.test_images import png
 from tests.conversation.test_memory import PLANTED, ask, desk, notices, remember, remembered, results, system
 from tests.conversation.test_own_commands import run
-from tests.conversation.test_refine import until
+from tests.conversation.test_refine import left_meanwhile, until
 
 
 async def answered(
@@ -360,11 +360,7 @@ async def test_an_undo_that_has_begun_is_told_of_when_tau_is_left(
         monkeypatch.setattr(Prepared, "take", take)
         command = asyncio.create_task(conversation.command("/memory undo"))
         await until(begun.is_set)
-        (task,) = conversation._core._stopping._running
-        closing = asyncio.create_task(conversation.close())
-        await until(lambda: task.cancelling() > 0)
-        go.set()
-        await asyncio.wait_for(closing, 10)
+        await left_meanwhile(conversation, go)
         command.cancel()
         await asyncio.wait({command})
         (told,) = [line for line in conversation.told_at_closing() if line.startswith("Undone: ")]

@@ -374,6 +374,15 @@ async def test_leaving_does_not_wait_and_leaves_memory_as_it_is(bench: Refined) 
     assert bench.entries() == []
 
 
+async def left_meanwhile(conversation: Conversation, go: threading.Event) -> None:
+    """Close a conversation while a change of memory stands still, which goes on when that is known."""
+    (task,) = conversation._core._stopping._running
+    closing = asyncio.create_task(conversation.close())
+    await until(lambda: task.cancelling() > 0)
+    go.set()
+    await asyncio.wait_for(closing, 10)
+
+
 def held_write(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
     """Have the next change of memory stand still when it has begun; that it has, and what lets it go on."""
     begun, go = threading.Event(), threading.Event()
@@ -749,11 +758,7 @@ async def test_a_yes_that_is_being_carried_out_is_told_of_when_tau_is_left(
         begun, go = held_write(monkeypatch)
         accepting = asyncio.create_task(conversation.command("/refine accept"))
         await until(begun.is_set)
-        (task,) = conversation._core._stopping._running
-        closing = asyncio.create_task(conversation.close())
-        await until(lambda: task.cancelling() > 0)
-        go.set()
-        await asyncio.wait_for(closing, 10)
+        await left_meanwhile(conversation, go)
         await until(lambda: "Memory was changed:\n    removed project/mine.md" in told(conversation))
         accepting.cancel()
         await asyncio.wait({accepting})

@@ -20,7 +20,7 @@ from tau.tui.widgets.letter_answers import HELD_SECONDS, QUIET_SECONDS, WRITING_
 from tau.tui.widgets.lines import LinesView
 from tau.tui.widgets.question import Question
 from tau.tui.widgets.tool_card import ToolCard
-from tests.terminal import Open
+from tests.terminal import Open, Terminal
 from tests.tui.conftest import Running, Start
 
 if TYPE_CHECKING:
@@ -614,8 +614,8 @@ async def test_the_keys_are_in_sight_on_a_very_small_screen(start: Start) -> Non
         await tau.until(lambda: answers == [("no", "")], "the answer")
 
 
-@pytest.mark.terminal
-def test_words_at_a_real_terminal_answer_nothing(tau_env: TauEnv, terminal: Open) -> None:
+def at_a_question(tau_env: TauEnv, terminal: Open) -> Terminal:
+    """The app in a terminal, at a question that letters answer by now: a yes makes the file ``made``."""
     call = {"name": "shell", "input": {"command": "touch made; sleep 0"}, "id": "t1"}
     tau_env.scripted({"tools": [call]}, {"text": "All done."})
     app = terminal("tui")
@@ -623,6 +623,12 @@ def test_words_at_a_real_terminal_answer_nothing(tau_env: TauEnv, terminal: Open
     app.send("go\r")
     app.shows("shell asks to run")
     app.quiet(QUIET_SECONDS * 2)
+    return app
+
+
+@pytest.mark.terminal
+def test_words_at_a_real_terminal_answer_nothing(tau_env: TauEnv, terminal: Open) -> None:
+    app = at_a_question(tau_env, terminal)
     app.send("yes, ")  # in one read
     app.shows("what you type goes into the draft")
     for letter in "always":

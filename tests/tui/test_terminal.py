@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tau.tui.enter_key import BURST_SECONDS
-from tau.tui.widgets.letter_answers import QUIET_SECONDS, WRITING_SECONDS
+from tau.tui.widgets.letter_answers import WRITING_SECONDS
 from tests.conftest import TAU
 from tests.terminal import SECONDS, Open, Terminal
+from tests.tui.test_questions import at_a_question
 
 if TYPE_CHECKING:
     from tests.conftest import TauEnv
@@ -337,13 +338,7 @@ def test_a_large_paste_without_marks_folds_and_is_sent_whole(tau_env: TauEnv, te
 
 
 def test_a_paste_without_marks_answers_no_question(tau_env: TauEnv, terminal: Open) -> None:
-    call = {"name": "shell", "input": {"command": "touch made; sleep 0"}, "id": "t1"}
-    tau_env.scripted({"tools": [call]}, {"text": "All done."})
-    app = terminal("tui")
-    app.ready()
-    app.send("go\r")
-    app.shows("shell asks to run")
-    app.quiet(QUIET_SECONDS * 2)
+    app = at_a_question(tau_env, terminal)
     app.pour(UNMARKED + "y")
     app.shows("what you paste goes into the draft")
     app.quiet(WRITING_SECONDS)
